@@ -458,7 +458,7 @@ func (l Listing) identity() string {
 
 // digest identifies the listing as the caller sees it.
 func (l Listing) digest(basis string) [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%s %s %q %t %t", l.identity(), basis, l.Read.BaseURL, l.Narrowed, l.OnlyIDs))
+	return sha256.Sum256(fmt.Appendf(nil, "%s %s %t %t", l.identity(), basis, l.Narrowed, l.OnlyIDs))
 }
 
 func textOf(n query.Node) string {
@@ -469,7 +469,7 @@ func textOf(n query.Node) string {
 }
 
 // basis identifies everything except items that decides which items the listing contains and what they look like: the definitions, the
-// query of the filter, the scope and the audience. If the listing also depends on the time, on other items or on what the caller may not
+// query of the filter, the scope, the audience and the base URL. If the listing also depends on the time, on other items or on what the caller may not
 // read, the basis changes every minute, so that the caller lists the items again. The minute depends on nothing that the caller may not
 // read.
 func (f *Feed) basis(l Listing) (string, error) {
@@ -479,7 +479,7 @@ func (f *Feed) basis(l Listing) (string, error) {
 	}
 	public := l.Read.Audience == query.Public
 	again := rules.Volatile || public && rules.Private
-	text := fmt.Appendf(nil, "%s %d %q", rules.Digest, l.Read.Audience, l.Read.Scope.String())
+	text := fmt.Appendf(nil, "%s %d %q %q", rules.Digest, l.Read.Audience, l.Read.Scope.String(), l.Read.BaseURL)
 	parts := []query.Node{l.Read.Query, l.Read.Where}
 	if l.Read.Scope != nil {
 		parts = append(parts, l.Read.Scope.Part().Query)

@@ -432,6 +432,8 @@ func TestResets(t *testing.T) {
 	again("a change of the scope")
 	l.Read.Audience = query.Public
 	again("a change of the audience")
+	l.Read.BaseURL = "https://elsewhere.example"
+	again("a change of the prefix of short links")
 
 	if _, err := w.EditFilter(t.Context(), shop, library.FilterRef{UUID: filter.UUID}, func(library.FilterRecord) (*library.Filter, error) { return nil, nil }); err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ type watch struct {
 // stop. Listing.OnlyIDs is ignored.
 func (f *Feed) Watch(l Listing) (events <-chan Event, stop func()) {
 	l.OnlyIDs = true
-	key := l.digest(fmt.Sprint(l.Read.Audience, " ", l.Read.Scope))
+	key := l.digest(fmt.Sprintf("%d %q %q", l.Read.Audience, l.Read.Scope.String(), l.Read.BaseURL))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := f.watches[key]

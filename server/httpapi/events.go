@@ -160,5 +160,6 @@ func (x *exchange) seesAsBefore(l feed.Listing) (bool, error) {
 	if _, err := x.readableFilter(l.Read.Filter.UUID); err != nil {
 		return false, err
 	}
-	return x.audience() == l.Read.Audience && x.scope.String() == l.Read.Scope.String() && x.narrowed() == l.Narrowed, nil
+	return x.audience() == l.Read.Audience && x.scope.String() == l.Read.Scope.String() && x.baseURL() == l.Read.BaseURL &&
+		x.narrowed() == l.Narrowed, nil
 }

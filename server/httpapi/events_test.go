@@ -153,6 +153,19 @@ func TestEvents(t *testing.T) {
 	a.apply(manifestFilter("summer-wall", "approval_status:app", "created_on:desc", true))
 	all.expect("restart")
 
+	// A stream ends when the short links in the items change. A caller that connects again lists the items again.
+	settings, err := a.lib.Property(shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := open(t, s, wall, "ro", "")
+	last := before.expect("begin").ID
+	settings.ExternalURL = "https://elsewhere.example"
+	a.apply(library.Definition{Property: shop, Owner: owner(library.KindProperty, "default"), PropertySpec: &settings})
+	before.ends()
+	all = open(t, s, wall, "ro", last)
+	all.expect("restart")
+
 	// A stream ends within a second when the rights of its token change, and when its filter is gone.
 	if _, err := a.lib.Remove(t.Context(), []library.Owner{owner(library.KindToken, "published")}); err != nil {
 		t.Fatal(err)
