@@ -74,8 +74,11 @@ func (s *Server) listChanges(x *exchange) error {
 		return feed.Listing{Read: read, Narrowed: x.narrowed()}, err
 	}
 	r.Run = func(search func(context.Context) error) error {
-		if read.Query == nil {
+		switch {
+		case read.Query == nil:
 			return search(x.r.Context())
+		case r.Wait > 0:
+			return x.inTurn(search)
 		}
 		return x.budgeted(search)
 	}

@@ -24,5 +24,5 @@
 // Comments name the section of the specification that an endpoint follows, or say "extension" if the specification does not contain the
 // endpoint. An ad-hoc query is a query that the caller sends, as opposed to the query of a stored filter.
 //
-// This package may import feed, library, query, item, coding and jsongzip.
+// This package may import feed, flight, library, query, item, coding and jsongzip.
 package httpapi

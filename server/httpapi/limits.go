@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/vitrine-dev/vitrine/server/flight"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/problems"
 )
@@ -24,6 +25,8 @@ type allowance struct {
 	queries int
 	waits   int
 	streams int
+	// turn is locked by the search of a request that waits for changes.
+	turn flight.Mutex
 	// sending is the number of bytes of this token's pages that are being built and sent.
 	sending atomic.Int64
 }
@@ -116,9 +119,25 @@ func (x *exchange) budgeted(run func(context.Context) error) error {
 		return err
 	}
 	defer done()
+	return x.timed(run)
+}
+
+// inTurn runs an ad-hoc query of a request that waits for changes, with a time budget. One change can end many waits of a token at once, so their
+// queries run one by one, and do not count towards the limit of concurrent queries.
+func (x *exchange) inTurn(run func(context.Context) error) error {
+	a := x.grant.allowance // the token can get another one in the meantime
+	if err := a.turn.Lock(x.r.Context()); err != nil {
+		return err //nolint:wrapcheck // a lost connection, which fail recognizes
+	}
+	defer a.turn.Unlock()
+	return x.timed(run)
+}
+
+// timed runs an ad-hoc query with a time budget.
+func (x *exchange) timed(run func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(x.r.Context(), x.server.options.QueryBudget, errOverBudget)
 	defer cancel()
-	err = run(ctx)
+	err := run(ctx)
 	if errors.Is(err, library.ErrUnavailable) {
 		return err // the store did not respond, so the query may be cheap
 	}

@@ -8,7 +8,10 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -96,6 +99,7 @@ type hooked struct {
 	facets  func(context.Context) error
 	write   func(context.Context) error
 	export  func() iter.Seq2[[]byte, error]
+	changes func(context.Context, library.ChangesRead)
 	state   func() library.State
 }
 
@@ -142,6 +146,13 @@ func (h *hooked) Write(ctx context.Context, p library.PropertyID, muts []library
 	return h.Library.Write(ctx, p, muts)
 }
 
+func (h *hooked) Changes(ctx context.Context, r library.ChangesRead) (*library.ItemChanges, error) {
+	if h.changes != nil {
+		h.changes(ctx, r)
+	}
+	return h.Library.Changes(ctx, r)
+}
+
 func (h *hooked) Export(ctx context.Context, p library.PropertyID, n query.Node) iter.Seq2[[]byte, error] {
 	if h.export != nil {
 		return h.export()
@@ -163,6 +174,63 @@ func (a *app) notRunning() *app {
 		a.t.Fatal(err)
 	}
 	return &on
+}
+
+// TestWaitsRunTheirQueriesInTurn checks that waits do not fail because all of them end at the same change, and run no more than one query at a
+// time.
+func TestWaitsRunTheirQueriesInTurn(t *testing.T) {
+	const waits = 5
+	a, h := newHookedApp(t, func(o *httpapi.Options) { o.QueriesPerToken = waits })
+	arrived, leave := make(chan struct{}), make(chan struct{})
+	var running atomic.Int64
+	h.read = func(_ context.Context, r library.Read) (*library.Page, error) {
+		if strings.Contains(r.Query.String(), "slow") {
+			arrived <- struct{}{}
+			<-leave
+			return nil, nil
+		}
+		if running.Add(1) > 1 {
+			t.Error("two queries of waits run at the same time")
+		}
+		runtime.Gosched()
+		running.Add(-1)
+		return nil, nil
+	}
+	var mu sync.Mutex
+	waiting, all := map[context.Context]bool{}, make(chan struct{})
+	h.changes = func(ctx context.Context, r library.ChangesRead) {
+		mu.Lock()
+		defer mu.Unlock()
+		if before := len(waiting); r.Wait > 0 {
+			if waiting[ctx] = true; before < waits && len(waiting) == waits {
+				close(all)
+			}
+		}
+	}
+	var urls []string
+	for i := range waits {
+		_, next := a.changes(changesOf(fmt.Sprintf("q=id:[1001+TO+%d]", 1002+i)), "ro")
+		urls = append(urls, next+"&wait=60")
+	}
+	done, slow := make(chan answer), make(chan answer)
+	for _, url := range urls {
+		go func() { done <- a.send(call{url: url, token: "ro"}) }()
+	}
+	<-all
+	for range waits { // take all slots for ad-hoc queries
+		go func() { slow <- a.send(call{url: q("slow"), token: "ro"}) }()
+		<-arrived
+	}
+	a.patch(1001, `{"featured":false}`)
+	for range waits {
+		if got := <-done; got.status != 200 || toldBy(t, got) != "+1001" {
+			t.Errorf("status %d: %s", got.status, got.body)
+		}
+	}
+	close(leave)
+	for range waits {
+		<-slow
+	}
 }
 
 func TestConcurrentQueryLimit(t *testing.T) {
