@@ -135,7 +135,7 @@ var rooms = map[string]room{
 	"server/problems": {others: []string{}},
 	"server/feed":     {own: append([]string{"server/flight"}, domain...), ownInTests: []string{"server/reference"}},
 	"server/webhooks": {
-		own: append([]string{"server/feed"}, domain...), ownInTests: []string{"server/reference"},
+		own: append([]string{"server/feed"}, domain...), ownInTests: []string{"server/engine", "server/reference"},
 		others: []string{"github.com/RoaringBitmap/roaring/v2", "github.com/prometheus/client_golang/"},
 	},
 	"server/jsongzip": {ownInTests: []string{"internal/sample", "server/item", "server/query"}, others: []string{}},
