@@ -9,12 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
 	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
+	"github.com/vitrine-dev/vitrine/internal/text"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/webhooks"
@@ -26,7 +31,7 @@ import (
 func webhookKind() kind {
 	return kind{
 		identity:  identify(library.KindWebhook),
-		translate: translateWebhook, report: reportWebhook, load: loadWebhook, frozen: reportFrozenWebhook,
+		translate: translateWebhook, report: reportWebhook, load: loadWebhook, frozen: reportFrozenWebhook, watch: watchRequests,
 	}
 }
 
@@ -116,13 +121,64 @@ func (p *pass) writeKeys(ctx context.Context) error {
 	return nil
 }
 
-// deliver lets the server deliver as a definition says, and reports whether deliveries succeed.
+// watchRequests adds a watch that requeues a Webhook when an annotation changes, because annotations request tests and replays.
+func watchRequests(_ *Set, _ manager.Manager, b *builder.Builder) error {
+	b.Watches(&v1alpha1.Webhook{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.AnnotationChangedPredicate{}))
+	return nil
+}
+
+// deliver lets the server deliver as a definition says, and reports whether deliveries succeed, and what has become of requests.
 func (p *pass) deliver(o *v1alpha1.Webhook, d library.Definition) error {
-	if err := p.Webhooks.Serve(webhooks.Webhook{Definition: d, Keys: p.signing.keys.Bytes(), BaseURL: p.base(d.Property)}); err != nil {
+	hook := webhooks.Webhook{Definition: d, Keys: p.signing.keys.Bytes(), BaseURL: p.base(d.Property)}
+	request(o, &hook)
+	if err := p.Webhooks.Serve(hook); err != nil {
 		return err
 	}
-	reportDeliveries(o, p.Webhooks.State(d.Owner))
+	s := p.Webhooks.State(d.Owner)
+	reportDeliveries(o, s)
+	if s.Test != nil && s.Test.Request == hook.Test {
+		o.Status.LastTest = &v1alpha1.WebhookTest{Request: s.Test.Request, Time: timeOf(s.Test.At), Problem: s.Test.Problem}
+	}
+	if s.Replay != nil && s.Replay.Request == hook.Replay {
+		o.Status.LastReplay = &v1alpha1.WebhookReplay{Request: s.Replay.Request, Time: timeOf(s.Replay.At), From: timeOf(s.Replay.From)}
+	}
 	return nil
+}
+
+// maxRequest is the maximum length of an annotation that requests something. The status contains its value.
+const maxRequest = 64
+
+// request sets what the annotations of a Webhook request. The status records which test was the last one, and the mark in the library records
+// the last replay. A value that is not valid requests nothing.
+func request(o *v1alpha1.Webhook, hook *webhooks.Webhook) {
+	switch value := o.Annotations[v1alpha1.TestAnnotation]; {
+	case len(value) > maxRequest:
+		o.Status.LastTest = &v1alpha1.WebhookTest{
+			Problem: fmt.Sprintf("the annotation %s has more than %d bytes", v1alpha1.TestAnnotation, maxRequest),
+		}
+	case o.Status.LastTest == nil || o.Status.LastTest.Request != value:
+		hook.Test = value
+	}
+	value := o.Annotations[v1alpha1.ReplaySinceAnnotation]
+	if value == "" {
+		return
+	}
+	since, err := time.Parse(time.RFC3339, value)
+	if err != nil || len(value) > maxRequest {
+		o.Status.LastReplay = &v1alpha1.WebhookReplay{
+			Problem: fmt.Sprintf("the annotation %s must be a time in the format of RFC 3339, such as 2026-11-27T12:00:00Z", v1alpha1.ReplaySinceAnnotation),
+		}
+		return
+	}
+	hook.Replay, hook.ReplaySince = value, since
+}
+
+// timeOf returns a time for a status, or nil for the zero time.
+func timeOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: t.Truncate(time.Second)}
 }
 
 // reportDeliveries reports whether the deliveries of a Webhook succeed. Before the first attempt after a start, the condition stays. A failure
@@ -135,7 +191,7 @@ func reportDeliveries(o *v1alpha1.Webhook, s webhooks.State) {
 	case webhooks.Refused:
 		reason, cure = v1alpha1.ReasonAddressRefused, "correct spec.url, or permit the host with --webhook-allow-host of the server"
 	case webhooks.Stopped:
-		reason, cure = v1alpha1.ReasonDeliveryStopped, "correct spec.url, or delete the object"
+		reason, cure = v1alpha1.ReasonDeliveryStopped, "correct spec.url, run kubectl vitrine webhook replay, or delete the object"
 	case webhooks.FilterAbsent:
 		reason, cure = v1alpha1.ReasonFilterNotFound, "apply the ContentFilter, or correct spec.filterRef"
 	case webhooks.Delivered:
@@ -146,7 +202,17 @@ func reportDeliveries(o *v1alpha1.Webhook, s webhooks.State) {
 		}
 		return
 	}
-	verdict.Delivering(o, reason, fmt.Sprintf("Changes wait, because %s: %s.", s.Problem, cure))
+	waiting := "Changes wait"
+	switch n := text.Thousands(s.Waiting); {
+	case s.Waiting == 0:
+	case s.More:
+		waiting = n + " or more changes wait"
+	case s.Waiting == 1:
+		waiting = "1 change waits"
+	default:
+		waiting = n + " changes wait"
+	}
+	verdict.Delivering(o, reason, fmt.Sprintf("%s, because %s: %s.", waiting, s.Problem, cure))
 }
 
 // reportFrozenWebhook continues the deliveries of a suspended Webhook by its stored definition. It uses the signing secrets in the Secret, but

@@ -38,11 +38,15 @@ var _ = Describe("A Webhook", func() {
 		code     atomic.Int64
 		receiver *httptest.Server
 	)
-	BeforeEach(func(ctx context.Context) {
-		w = newServedWorld(ctx)
+	restart := func() {
+		GinkgoHelper()
 		policy, err := webhooks.ParsePolicy([]string{"127.0.0.1"})
 		Expect(err).NotTo(HaveOccurred())
 		w.start(func(o *cluster.Options) { o.WebhookPolicy = policy })
+	}
+	BeforeEach(func(ctx context.Context) {
+		w = newServedWorld(ctx)
+		restart()
 		got = make(chan hook, 1000)
 		code.Store(http.StatusNoContent)
 		receiver = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -138,13 +142,126 @@ var _ = Describe("A Webhook", func() {
 		code.Store(http.StatusServiceUnavailable)
 		put(ctx, 7)
 		delivering(ctx, o, v1alpha1.ReasonDeliveryFailed)
-		Expect(w.condition(ctx, o, v1alpha1.DeliveringCondition).Message).To(Equal("Changes wait, because the receiver responded with 503: the server retries."))
+		Expect(w.condition(ctx, o, v1alpha1.DeliveringCondition).Message).To(Equal("1 change waits, because the receiver responded with 503: the server retries."))
 		Expect(v1alpha1.StateOf(o).Tells.Type).To(Equal(v1alpha1.DeliveringCondition))
 		code.Store(http.StatusOK)
 		delivering(ctx, o, v1alpha1.ReasonDelivering)
 		code.Store(http.StatusGone)
 		put(ctx, 8)
 		delivering(ctx, o, v1alpha1.ReasonDeliveryStopped)
+	})
+
+	// annotate sets an annotation of a Webhook.
+	annotate := func(ctx context.Context, o *v1alpha1.Webhook, name, value string) {
+		GinkgoHelper()
+		w.change(ctx, o, func() { o.SetAnnotations(map[string]string{name: value}) })
+	}
+	tested := func(ctx context.Context, o *v1alpha1.Webhook) *v1alpha1.WebhookTest {
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		return o.Status.LastTest
+	}
+	replayed := func(ctx context.Context, o *v1alpha1.Webhook) *v1alpha1.WebhookReplay {
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		return o.Status.LastReplay
+	}
+	It("sends a test for each value of the annotation", func(ctx context.Context) {
+		o := w.webhook("moderator", receiver.URL)
+		w.apply(ctx, o)
+		key := string(secret(ctx, "moderator-webhook").Data[tokens.SigningKey])
+		verified("content.reset", key)
+		annotate(ctx, o, v1alpha1.TestAnnotation, "first")
+		verified("content.test", key)
+		Eventually(tested).WithArguments(ctx, o).Should(HaveField("Request", "first"))
+		Expect(o.Status.LastTest.Problem).To(BeEmpty())
+		Expect(o.Status.LastTest.Time).NotTo(BeNil())
+
+		By("reporting a failed test, which does not affect the deliveries")
+		code.Store(http.StatusGone)
+		annotate(ctx, o, v1alpha1.TestAnnotation, "second")
+		verified("content.test", key)
+		Eventually(tested).WithArguments(ctx, o).Should(HaveField("Problem", "the receiver responded with 410"))
+		delivering(ctx, o, v1alpha1.ReasonDelivering)
+		code.Store(http.StatusNoContent)
+		put(ctx, 7)
+		verified(`"id":7`, key)
+
+		By("sending a test that was requested while no operator ran, once")
+		w.stop()
+		hostile := "\r\n\x00'\"{{%s}}" + strings.Repeat("🙂", 10)
+		annotate(ctx, o, v1alpha1.TestAnnotation, hostile)
+		restart()
+		verified("content.test", key)
+		Eventually(tested).WithArguments(ctx, o).Should(HaveField("Request", hostile))
+		restart()
+		put(ctx, 8)
+		verified(`"id":8`, key)
+		for len(got) > 0 {
+			Expect(string((<-got).body)).NotTo(ContainSubstring("content.test"))
+		}
+
+		By("refusing a value that is too long")
+		annotate(ctx, o, v1alpha1.TestAnnotation, strings.Repeat("x", 100_000))
+		Eventually(tested).WithArguments(ctx, o).Should(HaveField("Problem", "the annotation vitrine.dev/test has more than 64 bytes"))
+		Expect(w.settle(ctx, o, kstatus.CurrentStatus).Reason).To(Equal(v1alpha1.ReasonServed))
+
+		By("testing a suspended object")
+		w.change(ctx, o, func() { o.Spec.Suspend = true })
+		annotate(ctx, o, v1alpha1.TestAnnotation, "suspended")
+		verified("content.test", key)
+		Eventually(tested).WithArguments(ctx, o).Should(HaveField("Request", "suspended"))
+	})
+
+	It("replays what it has sent since the time in the annotation", func(ctx context.Context) {
+		o := w.webhook("moderator", receiver.URL)
+		w.apply(ctx, o)
+		key := string(secret(ctx, "moderator-webhook").Data[tokens.SigningKey])
+		verified("content.reset", key)
+		install, err := w.lib.Mark("install")
+		Expect(err).NotTo(HaveOccurred())
+		trail := func() (string, error) {
+			return w.lib.Mark("webhooks/" + install + "/" + w.namespace + "/moderator/trail")
+		}
+		Eventually(trail).Should(ContainSubstring("cursor"))
+		w.clock.advance(time.Hour)
+		put(ctx, 7)
+		verified(`"id":7`, key)
+
+		By("reporting a value that is not a time")
+		annotate(ctx, o, v1alpha1.ReplaySinceAnnotation, "yesterday\n")
+		Eventually(replayed).WithArguments(ctx, o).Should(HaveField("Problem", ContainSubstring("must be a time in the format of RFC 3339")))
+		Expect(w.settle(ctx, o, kstatus.CurrentStatus).Reason).To(Equal(v1alpha1.ReasonServed))
+		Expect(got).To(BeEmpty())
+
+		By("restarting a receiver that has stopped the deliveries, while the operator restarts")
+		code.Store(http.StatusGone)
+		put(ctx, 8)
+		delivering(ctx, o, v1alpha1.ReasonDeliveryStopped)
+		w.stop()
+		since := w.clock.Now().Add(-time.Minute).Format(time.RFC3339)
+		annotate(ctx, o, v1alpha1.ReplaySinceAnnotation, since)
+		code.Store(http.StatusNoContent)
+		restart()
+		verified(`{"id":7,"event":"entered"},{"id":8,"event":"entered"}`, key)
+		Eventually(replayed).WithArguments(ctx, o).Should(HaveField("Request", since))
+		Expect(o.Status.LastReplay.From.Time).To(BeTemporally("<", w.clock.Now().Add(-50*time.Minute)))
+		delivering(ctx, o, v1alpha1.ReasonDelivering)
+
+		By("writing no status again in a further pass")
+		before := rounds(v1alpha1.WebhookKind)
+		w.change(ctx, o, func() { o.Annotations["note"] = "unrelated" })
+		version := o.ResourceVersion
+		Eventually(func() float64 { return rounds(v1alpha1.WebhookKind) }).Should(BeNumerically(">", before))
+		Expect(kube.Get(ctx, client.ObjectKeyFromObject(o), o)).To(Succeed())
+		Expect(o.ResourceVersion).To(Equal(version))
+
+		By("sending a reset if the time is too long ago")
+		annotate(ctx, o, v1alpha1.ReplaySinceAnnotation, "0000-01-01T00:00:00+23:59")
+		verified("content.reset", key)
+		Eventually(replayed).WithArguments(ctx, o).Should(And(HaveField("Request", "0000-01-01T00:00:00+23:59"), HaveField("From", BeNil())))
+
+		By("removing all cursors after the deletion")
+		w.remove(ctx, o)
+		Eventually(trail).Should(BeEmpty())
 	})
 
 	It("refuses private addresses unless the server permits them", func(ctx context.Context) {
@@ -193,9 +310,7 @@ var _ = Describe("A Webhook", func() {
 		w.settle(ctx, o, kstatus.CurrentStatus)
 		put(ctx, 7)
 		verified(`"id":7`, key)
-		policy, err := webhooks.ParsePolicy([]string{"127.0.0.1"})
-		Expect(err).NotTo(HaveOccurred())
-		w.start(func(o *cluster.Options) { o.WebhookPolicy = policy })
+		restart()
 		put(ctx, 8)
 		verified(`"id":8`, key)
 		w.remove(ctx, o)

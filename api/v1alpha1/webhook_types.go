@@ -112,6 +112,53 @@ type WebhookBatch struct {
 	MaxDelay *metav1.Duration `json:"maxDelay,omitempty"`
 }
 
+// The annotations of a Webhook that request something. Each other value is a new request. The operator never writes them.
+const (
+	// TestAnnotation requests a test: one delivery without changes. Its value has at most 64 bytes.
+	TestAnnotation = "vitrine.dev/test"
+	// ReplaySinceAnnotation requests that the server sends the changes since a time again. Its value is the time in the format of RFC 3339.
+	ReplaySinceAnnotation = "vitrine.dev/replay-since"
+)
+
+// WebhookTest is the outcome of a test.
+type WebhookTest struct {
+	// request is the value of the annotation vitrine.dev/test. It is absent if the value is too long.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Request string `json:"request,omitempty"`
+
+	// time is when the test ended.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+
+	// problem describes why the test failed. It is absent if the receiver has accepted the test.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Problem string `json:"problem,omitempty"`
+}
+
+// WebhookReplay is a replay that has begun.
+type WebhookReplay struct {
+	// request is the value of the annotation vitrine.dev/replay-since. It is absent if the value is not valid.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Request string `json:"request,omitempty"`
+
+	// time is when the replay began.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+
+	// from is the time since which the server sends all changes again. It is absent if the server no longer knows what it had sent at the
+	// requested time: the receiver then gets a reset.
+	// +optional
+	From *metav1.Time `json:"from,omitempty"`
+
+	// problem describes why the request is not valid.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Problem string `json:"problem,omitempty"`
+}
+
 // WebhookStatus is the observed state of a Webhook. It never holds a signing secret.
 type WebhookStatus struct {
 	// observedGeneration is the newest generation that the operator has processed, valid or not.
@@ -126,6 +173,14 @@ type WebhookStatus struct {
 	// lastRotation is when the operator generated the current signing secret. It is absent for an existing Secret.
 	// +optional
 	LastRotation *metav1.Time `json:"lastRotation,omitempty"`
+
+	// lastTest is the outcome of the newest test that the annotation vitrine.dev/test has requested.
+	// +optional
+	LastTest *WebhookTest `json:"lastTest,omitempty"`
+
+	// lastReplay is the newest replay that the annotation vitrine.dev/replay-since has requested.
+	// +optional
+	LastReplay *WebhookReplay `json:"lastReplay,omitempty"`
 
 	// conditions: Ready, Delivering, Reconciling, Stalled, QueryValid, Conflict, Suspended.
 	// +optional

@@ -35,8 +35,7 @@ func TestDocumentation(t *testing.T) {
 
 // TestExamples checks that each command has examples, and that the examples use existing commands and flags.
 func TestExamples(t *testing.T) {
-	commands := append(newRoot().Commands(), newRoot())
-	for _, cmd := range commands {
+	eachCommand(newRoot(), func(cmd *cobra.Command) {
 		seen := 0
 		for _, m := range regexp.MustCompile(`(?m)(?:^  |\| |-- |kubectl )vitrine ([^|>\n]*)`).FindAllStringSubmatch(cmd.Example, -1) {
 			seen++
@@ -52,7 +51,7 @@ func TestExamples(t *testing.T) {
 		if seen == 0 {
 			t.Errorf("%s has no example", cmd.CommandPath())
 		}
-	}
+	})
 }
 
 // section returns the text between a heading and the next heading of the same level.
@@ -67,10 +66,7 @@ func section(page, heading string) string {
 
 // known reports whether any command has the flag. A section may mention the flag of another command.
 func known(cmd *cobra.Command, name string) bool {
-	for _, c := range cmd.Root().Commands() {
-		if c.Flags().Lookup(name) != nil {
-			return true
-		}
-	}
-	return name == "help"
+	found := name == "help"
+	eachCommand(cmd.Root(), func(c *cobra.Command) { found = found || c.Flags().Lookup(name) != nil })
+	return found
 }

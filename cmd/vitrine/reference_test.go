@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write docs/reference, as make generate 
 func TestReference(t *testing.T) {
 	var crds [][]byte
 	// The kinds have the same order as in the pages that explain them.
-	for _, plural := range []string{"properties", "accesstokens", "contentfilters", "tags", "activateunits"} {
+	for _, plural := range []string{"properties", "accesstokens", "contentfilters", "tags", "activateunits", "webhooks"} {
 		crds = append(crds, readFile(t, "../../config/crd/bases/vitrine.dev_"+plural+".yaml"))
 	}
 	api, err := reference.API(crds...)

@@ -64,7 +64,7 @@ kubectl vitrine items summer-wall -n shop`),
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
 	}
-	group(root, "manifests", "Manifests and objects:", newDev(), newValidate(), newDiff(), newStatus(), newItems(), newExplain(), newTokens(), newCanI(), newConsole())
+	group(root, "manifests", "Manifests and objects:", newDev(), newValidate(), newDiff(), newStatus(), newItems(), newExplain(), newTokens(), newCanI(), newWebhook(), newConsole())
 	group(root, "items", "Items:", newImport(), newExport(), newChanges(), newFacets())
 	group(root, "server", "Server and store:", newServe(), newBackup(), newRestore(), newMigrate(), newSweep(), newPurge())
 	root.AddCommand(newVersion())

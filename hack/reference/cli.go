@@ -11,10 +11,7 @@ import (
 // CLI returns the reference of a command and of its subcommands.
 func CLI(root *cobra.Command) (string, error) {
 	p := newPage("Command-line reference", "the commands", "`vitrine COMMAND --help` prints the same text. [The command line](../cli.md) explains exit codes, connections and tokens.\n")
-	for _, c := range append([]*cobra.Command{root}, root.Commands()...) {
-		if !c.IsAvailableCommand() && c.HasParent() {
-			continue
-		}
+	for _, c := range below(root) {
 		c.DisableAutoGenTag = true
 		var text bytes.Buffer
 		if err := doc.GenMarkdownCustom(c, &text, func(name string) string {
@@ -23,10 +20,21 @@ func CLI(root *cobra.Command) (string, error) {
 			return "", err
 		}
 		own, seeAlso, _ := strings.Cut(text.String(), "### SEE ALSO\n\n")
-		if !c.HasParent() { // only this list is not repeated in each section
+		if c.HasSubCommands() { // the other lists contain only the parent
 			own += seeAlso
 		}
 		p.line("%s", strings.TrimSpace(own)+"\n")
 	}
 	return strings.TrimSpace(p.String()) + "\n", nil
+}
+
+// below returns a command and the available commands below it.
+func below(c *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			all = append(all, below(sub)...)
+		}
+	}
+	return all
 }

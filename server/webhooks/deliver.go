@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +20,8 @@ const (
 	typeChanged = "content.changed"
 	// typeReset means that changes cannot be told one by one: the receiver has to list the items.
 	typeReset = "content.reset"
+	// typeTest is that of a test, which contains no changes.
+	typeTest = "content.test"
 )
 
 // envelope is the body of a delivery.
@@ -48,21 +51,69 @@ func (w *worker) tags(changes []change) []string {
 }
 
 // stopped is the problem of a webhook whose receiver responded with 410.
-const stopped = "the receiver responded with 410, so the server sends nothing until the spec changes"
+const stopped = "the receiver responded with 410, so the server sends nothing until the spec changes or a replay is requested"
 
 // deliver sends one delivery. The error is a *failure if the receiver has not accepted it.
 //
 // The id depends on the cursor at which the delivery begins, and on the items as they are now, also if the receiver does not get them. A repeated
 // attempt has the same id, so that the receiver can ignore it, unless an item has changed in the meantime. A reset begins at the time of the
-// attempt, so each attempt has an id of its own.
+// attempt, so each attempt has an id of its own. After a replay, the ids differ from those before it.
 func (w *worker) deliver(ctx context.Context, kind, cursor string, changes []change) error {
 	hook := w.hook.Load()
-	of := data{hook.Owner.Namespace + "/" + hook.Owner.Name, hook.Webhook.FilterUUID, w.tags(changes), append([]change{}, changes...)}
+	if w.mark.Replayed != nil {
+		cursor += " " + w.mark.Replayed.Request
+	}
+	err := w.send(ctx, kind, cursor, w.tags(changes), changes)
+	if f, ok := errors.AsType[*failure](err); ok && f.code == http.StatusGone {
+		w.mark.Stopped = hex.EncodeToString(w.revision[:])
+		if err := w.d.save(ctx, hook.Owner, w.mark); err != nil {
+			return err
+		}
+		return &failure{result: Stopped, problem: stopped}
+	}
+	if err == nil {
+		w.report(nil)
+	}
+	return err
+}
+
+// test sends a test for each request in the hook, until ctx ends. It runs beside run, because a test must not wait for the deliveries, nor
+// change what they do.
+func (w *worker) test(ctx context.Context) {
+	for done := ""; ; {
+		hook := w.hook.Load()
+		if hook.Test != "" && hook.Test != done {
+			done = hook.Test
+			err := w.send(ctx, typeTest, hook.Test, []string{}, nil)
+			if ctx.Err() != nil {
+				return
+			}
+			outcome := Tested{Request: hook.Test, At: w.d.o.Clock()}
+			if err != nil {
+				outcome.Problem = err.Error()
+			}
+			w.tested.Store(&outcome)
+			w.d.changed(hook.Owner)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.asked:
+		}
+	}
+}
+
+// send sends a request to the receiver. Its id depends on place and on the items of the changes. The error is a *failure if the receiver has not accepted
+// the request.
+func (w *worker) send(ctx context.Context, kind, place string, tags []string, changes []change) error {
+	hook := w.hook.Load()
+	of := data{hook.Owner.Namespace + "/" + hook.Owner.Name, hook.Webhook.FilterUUID, tags, append([]change{}, changes...)}
 	text, err := json.Marshal(of)
 	if err != nil {
 		return fmt.Errorf("encode the changes: %w", err)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %q %s %s", hook.Owner, hook.Created.Unix(), cursor, kind, text))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %q %s %s", hook.Owner, hook.Created.Unix(), place, kind, text))
 	if !hook.Webhook.Items {
 		for i := range of.Changes {
 			of.Changes[i].Item = nil
@@ -101,21 +152,13 @@ func (w *worker) deliver(ctx context.Context, kind, cursor string, changes []cha
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxBody))
 	}
-	switch code := response.StatusCode; {
-	case code >= 200 && code < 300:
-		w.report(nil)
-		return nil
-	case code == http.StatusGone:
-		w.mark.Stopped = hex.EncodeToString(w.revision[:])
-		if err := w.d.save(ctx, hook.Owner, w.mark); err != nil {
-			return err
-		}
-		return &failure{result: Stopped, problem: stopped}
-	default:
+	if code := response.StatusCode; code < 200 || code >= 300 {
 		return &failure{
-			result: Failed, problem: "the receiver responded with " + strconv.Itoa(code), after: retryAfter(response.Header.Get("Retry-After"), now),
+			result: Failed, problem: "the receiver responded with " + strconv.Itoa(code), code: code,
+			after: retryAfter(response.Header.Get("Retry-After"), now),
 		}
 	}
+	return nil
 }
 
 // retryAfter returns the time in a header Retry-After, which contains seconds or a date, or 0.

@@ -22,34 +22,6 @@ type Source interface {
 	Definition(ctx context.Context, owner library.Owner) (library.Definition, error)
 }
 
-// Webhook is a webhook that the operator serves.
-type Webhook struct {
-	library.Definition
-	// Keys are the signing secrets: each delivery has one signature for each of them.
-	Keys [][]byte
-	// BaseURL is the prefix of the server's own short links in items.
-	BaseURL string
-}
-
-// Result classifies the last attempt of a webhook.
-type Result string
-
-// Results of an attempt. The zero Result means that there was no attempt yet.
-const (
-	Delivered    Result = "delivered"
-	Failed       Result = "failed"
-	Refused      Result = "refused" // by the Policy
-	Stopped      Result = "stopped" // by a receiver that responded with 410
-	FilterAbsent Result = "filter_absent"
-)
-
-// State describes the deliveries of a webhook.
-type State struct {
-	Result Result
-	// Problem describes why the last attempt failed. It contains nothing that the receiver has sent, except its status code.
-	Problem string
-}
-
 // Options configure a Deliverer. All fields except MinBackoff and MaxBackoff are required.
 type Options struct {
 	Source  Source
@@ -120,8 +92,8 @@ func (d *Deliverer) start(w *worker) {
 	d.running.Go(func() { w.run(ctx, d.ctx) })
 }
 
-// Serve makes the Deliverer deliver a webhook as w says. It does nothing if w is unchanged. If the definition has changed, the next attempt
-// is immediate.
+// Serve makes the Deliverer deliver a webhook as w says. It does nothing if w is unchanged. If the definition has changed or a replay is
+// requested, the next attempt is immediate.
 func (d *Deliverer) Serve(w Webhook) error {
 	revision, err := library.Fingerprint(w.Definition)
 	if err != nil {
@@ -130,8 +102,12 @@ func (d *Deliverer) Serve(w Webhook) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old := d.workers[w.Owner]
-	if old != nil && old.revision == revision && old.hook.Load().BaseURL == w.BaseURL {
+	if old != nil && old.revision == revision && old.hook.Load().BaseURL == w.BaseURL && (w.Replay == "" || w.Replay == old.hook.Load().Replay) {
 		old.hook.Store(&w) // the keys may have changed
+		select {
+		case old.asked <- struct{}{}:
+		default: // the worker looks at the hook soon anyway
+		}
 		return nil
 	}
 	next := newWorker(d, w, revision)
@@ -160,7 +136,9 @@ func (d *Deliverer) State(owner library.Owner) State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if w := d.workers[owner]; w != nil {
-		return *w.state.Load()
+		s := *w.state.Load()
+		s.Test, s.Replay = w.tested.Load(), w.replayed.Load()
+		return s
 	}
 	return State{}
 }
@@ -173,6 +151,9 @@ func markName(o library.Owner) string {
 	return markList + "/" + o.Install + "/" + o.Namespace + "/" + o.Name
 }
 
+// trailName returns the name of the trail of a webhook.
+func trailName(o library.Owner) string { return markName(o) + "/trail" }
+
 // mark is what the library keeps of a webhook.
 type mark struct {
 	Cursor string `json:"cursor"`
@@ -180,27 +161,18 @@ type mark struct {
 	Created time.Time `json:"created"`
 	// Stopped is the revision that the receiver has stopped.
 	Stopped string `json:"stopped,omitempty"`
+	// Replayed is the newest replay.
+	Replayed *Replayed `json:"replayed,omitempty"`
 }
 
 // list returns the owners of the webhooks that have a mark. The caller holds marks.
 func (d *Deliverer) list() (owners []library.Owner, err error) {
-	text, err := d.o.Source.Mark(markList)
-	if err == nil && text != "" {
-		err = json.Unmarshal([]byte(text), &owners)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list the marks of webhooks: %w", err)
-	}
-	return owners, nil
+	return owners, d.read(markList, &owners)
 }
 
 // relist changes the list of the webhooks that have a mark. The caller holds marks.
 func (d *Deliverer) relist(ctx context.Context, owners []library.Owner) error {
-	text, err := json.Marshal(owners)
-	if err == nil {
-		err = d.o.Source.SetMark(ctx, markList, string(text))
-	}
-	if err != nil {
+	if err := d.write(ctx, markList, owners); err != nil {
 		return fmt.Errorf("record which webhooks have marks: %w", err)
 	}
 	return nil
@@ -208,10 +180,6 @@ func (d *Deliverer) relist(ctx context.Context, owners []library.Owner) error {
 
 // save stores the mark of a webhook. The list comes first, so that it contains every webhook that has a mark.
 func (d *Deliverer) save(ctx context.Context, o library.Owner, m mark) error {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("encode the mark of %s: %w", o, err)
-	}
 	d.marks.Lock()
 	owners, err := d.list()
 	if err == nil && !slices.Contains(owners, o) {
@@ -219,7 +187,7 @@ func (d *Deliverer) save(ctx context.Context, o library.Owner, m mark) error {
 	}
 	d.marks.Unlock()
 	if err == nil {
-		err = d.o.Source.SetMark(ctx, markName(o), string(text))
+		err = d.write(ctx, markName(o), m)
 	}
 	if err != nil {
 		return fmt.Errorf("store the cursor of %s: %w", o, err)
@@ -227,16 +195,25 @@ func (d *Deliverer) save(ctx context.Context, o library.Owner, m mark) error {
 	return nil
 }
 
-// load returns the mark of a webhook, or the zero mark if there is none.
-func (d *Deliverer) load(o library.Owner) (m mark, err error) {
-	text, err := d.o.Source.Mark(markName(o))
+// write stores a value as a mark of the library.
+func (d *Deliverer) write(ctx context.Context, name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	return d.o.Source.SetMark(ctx, name, string(text))
+}
+
+// read sets value to what write has stored. It does not change value if there is nothing.
+func (d *Deliverer) read(name string, value any) error {
+	text, err := d.o.Source.Mark(name)
 	if err == nil && text != "" {
-		err = json.Unmarshal([]byte(text), &m)
+		err = json.Unmarshal([]byte(text), value)
 	}
 	if err != nil {
-		return m, fmt.Errorf("read the cursor of %s: %w", o, err)
+		return fmt.Errorf("read %s: %w", name, err)
 	}
-	return m, nil
+	return nil
 }
 
 // forget removes the mark of a webhook.
@@ -247,8 +224,10 @@ func (d *Deliverer) forget(ctx context.Context, o library.Owner) error {
 	if err != nil || !slices.Contains(owners, o) {
 		return err
 	}
-	if err := d.o.Source.SetMark(ctx, markName(o), ""); err != nil {
-		return fmt.Errorf("remove the cursor of %s: %w", o, err)
+	for _, name := range []string{markName(o), trailName(o)} {
+		if err := d.o.Source.SetMark(ctx, name, ""); err != nil {
+			return fmt.Errorf("remove the cursors of %s: %w", o, err)
+		}
 	}
 	return d.relist(ctx, slices.DeleteFunc(owners, func(other library.Owner) bool { return other == o }))
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,7 +45,23 @@ type world struct {
 	// changed receives a value for each changed State.
 	changed chan library.Owner
 	stop    func()
+	// ahead is how far the clock of the Deliverer is ahead.
+	ahead atomic.Int64
+	// backoff is the time between two attempts of the next Deliverer.
+	backoff time.Duration
+	refused atomic.Pointer[string]
 }
+
+// SetMark fails for the mark whose name is in refused.
+func (w *world) SetMark(ctx context.Context, key, value string) error {
+	if refused := w.refused.Load(); refused != nil && *refused == key {
+		return errors.New("the disk is full")
+	}
+	return w.Library.SetMark(ctx, key, value)
+}
+
+// now is the clock of the Deliverer.
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -52,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Library: lib, t: t, changed: make(chan library.Owner, 1000), stop: func() {}}
+	w := &world{Library: lib, t: t, changed: make(chan library.Owner, 1000), stop: func() {}, backoff: time.Millisecond}
 	if w.policy, err = ParsePolicy([]string{"127.0.0.0/8"}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +91,7 @@ func (w *world) start() {
 	w.metrics = NewMetrics()
 	var err error
 	w.deliverer, err = New(Options{
-		Source: w, Policy: w.policy, Metrics: w.metrics, Clock: time.Now, MinBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond,
+		Source: w, Policy: w.policy, Metrics: w.metrics, Clock: w.now, MinBackoff: w.backoff, MaxBackoff: 10 * w.backoff,
 	}, func(o library.Owner) { w.changed <- o })
 	if err != nil {
 		w.t.Fatal(err)
@@ -108,12 +125,19 @@ func (w *world) apply(d library.Definition) library.Definition {
 // serve applies and serves a webhook that sends the pending items to a URL.
 func (w *world) serve(name, url string, change func(*library.Webhook)) {
 	w.t.Helper()
+	w.request(name, url, change, Webhook{})
+}
+
+// request is like serve, and requests what r requests.
+func (w *world) request(name, url string, change func(*library.Webhook), r Webhook) {
+	w.t.Helper()
 	hook := &library.Webhook{URL: url, Query: "approval_status:pen", Entered: true, Left: true, Changed: true, Items: true, MaxItems: 10}
 	if change != nil {
 		change(hook)
 	}
 	d := w.apply(library.Definition{Owner: owner(library.KindWebhook, name), Webhook: hook})
-	if err := w.deliverer.Serve(Webhook{Definition: d, Keys: [][]byte{key}, BaseURL: "https://content.example"}); err != nil {
+	r.Definition, r.Keys, r.BaseURL = d, [][]byte{key}, "https://content.example"
+	if err := w.deliverer.Serve(r); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -143,15 +167,21 @@ func put(id item.ID, status, text, note string) library.Mutation {
 // await waits until the State of a webhook has a result.
 func (w *world) await(name string, r Result) State {
 	w.t.Helper()
+	return w.awaitState(name, func(s State) bool { return s.Result == r })
+}
+
+func (w *world) awaitState(name string, ok func(State) bool) State {
+	w.t.Helper()
 	deadline := time.After(patience)
 	for {
-		if s := w.deliverer.State(owner(library.KindWebhook, name)); s.Result == r {
+		s := w.deliverer.State(owner(library.KindWebhook, name))
+		if ok(s) {
 			return s
 		}
 		select {
 		case <-w.changed:
 		case <-deadline:
-			w.t.Fatalf("the state of %s did not become %s: %+v", name, r, w.deliverer.State(owner(library.KindWebhook, name)))
+			w.t.Fatalf("the state of %s did not become the expected one: %+v", name, s)
 		}
 	}
 }
@@ -176,8 +206,8 @@ type delivery struct {
 
 // String returns the content in short form, such as "1 entered".
 func (d delivery) String() string {
-	if d.body.Type == typeReset {
-		return "reset"
+	if kind := d.body.Type; kind != typeChanged {
+		return strings.TrimPrefix(kind, "content.")
 	}
 	var all []string
 	for _, c := range d.body.Data.Changes {
@@ -191,6 +221,8 @@ type receiver struct {
 	*httptest.Server
 	t   *testing.T
 	got chan delivery
+	// timeless is true if the clock of the Deliverer is not that of the receiver.
+	timeless atomic.Bool
 
 	mu sync.Mutex
 	// respond responds to a delivery after it was verified; nil means 204.
@@ -210,7 +242,9 @@ func receive(t *testing.T, keys ...[]byte) *receiver {
 		}
 		for _, k := range keys {
 			verifier, err := standardwebhooks.NewWebhook("whsec_" + base64.StdEncoding.EncodeToString(k))
-			if err == nil {
+			if err == nil && r.timeless.Load() {
+				err = verifier.VerifyIgnoringTimestamp(body, req.Header)
+			} else if err == nil {
 				err = verifier.Verify(body, req.Header)
 			}
 			if err != nil {
@@ -351,7 +385,7 @@ func TestRetries(t *testing.T) {
 	})
 	w.write(put(1, "pen", "a", ""))
 	s := w.await("broken", Failed)
-	if s.Problem != "the receiver responded with 503" {
+	if s.Problem != "the receiver responded with 503" || s.Waiting != 1 || s.More {
 		t.Errorf("%+v", s)
 	}
 	first, second := broken.next(), broken.next()
@@ -364,9 +398,14 @@ func TestRetries(t *testing.T) {
 	if n := testutil.CollectAndCount(w.metrics.waiting); n != 1 {
 		t.Errorf("%d webhooks have a series while their changes wait, want 1", n)
 	}
+	w.write(put(2, "pen", "a", ""), put(3, "app", "a", ""))
+	w.awaitState("broken", func(s State) bool { return s.Waiting == 2 })
+	if n := testutil.ToFloat64(w.metrics.changes.WithLabelValues("shop", "broken")); n != 2 {
+		t.Errorf("the metric is %v, want 2", n)
+	}
 	broken.answer(nil)
 	w.await("broken", Delivered)
-	if n := testutil.CollectAndCount(w.metrics.waiting); n != 0 {
+	if n := testutil.CollectAndCount(w.metrics.waiting) + testutil.CollectAndCount(w.metrics.changes); n != 0 {
 		t.Errorf("%d webhooks have a series although none waits", n)
 	}
 	last := first
@@ -380,6 +419,31 @@ func TestRetries(t *testing.T) {
 	w.write(put(1, "pen", "c", ""))
 	if s := w.await("broken", Failed); s.Problem != "the receiver cannot be reached" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestWaiting checks that the number of changes that wait has a limit, and counts only what the webhook sends.
+func TestWaiting(t *testing.T) {
+	w, r := newWorld(t), receive(t)
+	w.backoff = time.Hour
+	w.start()
+	for _, name := range []string{"all", "left"} {
+		w.serve(name, r.URL, func(h *library.Webhook) { h.Entered, h.MaxItems = name == "all", 1 })
+		r.expect("reset")
+	}
+	w.write(put(1, "pen", "a", ""))
+	r.expect("1 entered")
+	w.await("all", Delivered)
+	r.answer(status(http.StatusServiceUnavailable))
+	many := []library.Mutation{put(1, "app", "a", "")}
+	for id := range item.ID(maxCounted) {
+		many = append(many, put(2+id, "pen", "a", ""))
+	}
+	w.write(many...)
+	for name, want := range map[string]int{"all": maxCounted, "left": 1} {
+		if s := w.await(name, Failed); s.Waiting != want || !s.More {
+			t.Errorf("%s: %+v, want %d or more changes", name, s, want)
+		}
 	}
 }
 

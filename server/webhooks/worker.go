@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,9 +41,14 @@ type worker struct {
 	before, ended chan struct{}
 	// cancel ends the worker; nil before it starts. The Deliverer guards it with its mutex.
 	cancel context.CancelFunc
+	// asked receives a value when the hook has changed, which may request a test.
+	asked    chan struct{}
+	tested   atomic.Pointer[Tested]
+	replayed atomic.Pointer[Replayed]
 
 	// Only run uses the following fields.
 	mark  mark
+	trail []point
 	saved time.Time
 	// members are the items that were in the listing at the cursor, as far as this is known; nil before learn. For the items in unknown, the
 	// receiver may or may not have them: they have changed after the cursor and before the worker listed them, or an attempt has failed.
@@ -52,7 +58,7 @@ type worker struct {
 }
 
 func newWorker(d *Deliverer, hook Webhook, revision [sha256.Size]byte) *worker {
-	w := &worker{d: d, revision: revision, ended: make(chan struct{})}
+	w := &worker{d: d, revision: revision, ended: make(chan struct{}), asked: make(chan struct{}, 1)}
 	w.hook.Store(&hook)
 	w.state.Store(&State{})
 	return w
@@ -84,6 +90,9 @@ func (w *worker) run(ctx, process context.Context) {
 			_ = w.d.forget(process, owner) // if this fails, the next Run prunes the mark
 		}
 	}()
+	var tests sync.WaitGroup
+	tests.Go(func() { w.test(ctx) })
+	defer tests.Wait()
 	failures := 0
 	for ctx.Err() == nil {
 		err := w.step(ctx)
@@ -95,6 +104,7 @@ func (w *worker) run(ctx, process context.Context) {
 			continue
 		}
 		failed := attempt(err)
+		w.count(ctx, failed)
 		w.report(failed)
 		if failed.result == Stopped {
 			<-ctx.Done()
@@ -113,6 +123,11 @@ type failure struct {
 	after time.Duration
 	// soon is true if the cause is in this server, where a retry costs little.
 	soon bool
+	// code is the status code of the response, or 0.
+	code int
+	// waiting and more are State.Waiting and State.More.
+	waiting int
+	more    bool
 }
 
 func (f *failure) Error() string { return f.problem }
@@ -168,9 +183,9 @@ func (w *worker) publish(f *failure) {
 		if w.waiting.IsZero() {
 			w.waiting = w.d.o.Clock()
 		}
-		next = State{Result: f.result, Problem: f.problem}
+		next = State{Result: f.result, Problem: f.problem, Waiting: f.waiting, More: f.more}
 	}
-	w.d.o.Metrics.waits(owner, w.waiting)
+	w.d.o.Metrics.waits(owner, w.waiting, next.Waiting)
 	if before := w.state.Swap(&next); *before != next {
 		w.d.changed(owner)
 	}
@@ -226,14 +241,13 @@ func (w *worker) prepare(ctx context.Context) error {
 	}
 	hook := w.hook.Load()
 	if w.saved.IsZero() {
-		m, err := w.d.load(hook.Owner)
-		if err != nil {
+		if err := w.load(); err != nil {
 			return err
 		}
-		if w.mark = (mark{Created: hook.Created}); m.Created.Equal(hook.Created) {
-			w.mark = m
-		}
 		w.saved = w.d.o.Clock()
+	}
+	if err := w.replay(ctx); err != nil {
+		return err
 	}
 	if w.mark.Stopped == hex.EncodeToString(w.revision[:]) {
 		return &failure{result: Stopped, problem: stopped}
@@ -254,6 +268,84 @@ func (w *worker) moved(ctx context.Context, cursor string) error {
 		return err
 	}
 	w.saved = w.d.o.Clock()
+	return w.remember(ctx)
+}
+
+// load reads the mark and the trail.
+func (w *worker) load() error {
+	hook := w.hook.Load()
+	var m mark
+	var t trail
+	if err := w.d.read(markName(hook.Owner), &m); err != nil {
+		return fmt.Errorf("read the cursor: %w", err)
+	}
+	if err := w.d.read(trailName(hook.Owner), &t); err != nil {
+		return fmt.Errorf("read the past cursors: %w", err)
+	}
+	if w.mark, w.trail = (mark{Created: hook.Created}), nil; m.Created.Equal(hook.Created) {
+		w.mark = m
+	}
+	if t.Created.Equal(hook.Created) {
+		w.trail = t.Points
+	}
+	w.publishReplay()
+	return nil
+}
+
+// publishReplay publishes the newest replay.
+func (w *worker) publishReplay() {
+	if w.mark.Replayed != nil {
+		w.replayed.Store(w.mark.Replayed)
+		w.d.changed(w.hook.Load().Owner)
+	}
+}
+
+// remember adds the current cursor to the trail if the newest point is old enough.
+func (w *worker) remember(ctx context.Context) error {
+	now := w.d.o.Clock()
+	// The clock may have been set back.
+	if n := len(w.trail); n > 0 && now.Sub(w.trail[n-1].At).Abs() < trailEvery {
+		return nil
+	}
+	w.trail = thin(append(w.trail, point{now, w.mark.Cursor}), now)
+	return w.saveTrail(ctx)
+}
+
+// saveTrail stores the trail.
+func (w *worker) saveTrail(ctx context.Context) error {
+	owner := w.hook.Load().Owner
+	if err := w.d.write(ctx, trailName(owner), trail{w.mark.Created, w.trail}); err != nil {
+		return fmt.Errorf("store the past cursors of %s: %w", owner, err)
+	}
+	return nil
+}
+
+// replay moves the cursor back if the hook requests a replay that has not begun yet. The next request then sends the changes since the newest
+// point that is not later than the requested time. If there is none, it sends a reset, because it cannot tell all changes.
+//
+// The points after that one are removed: their cursors are ahead of the current one now, so a later replay from there would leave out changes
+// that this replay has yet to send. If the server stops before the mark is stored, it repeats the replay with the same result.
+func (w *worker) replay(ctx context.Context) error {
+	hook := w.hook.Load()
+	if hook.Replay == "" || w.mark.Replayed != nil && w.mark.Replayed.Request == hook.Replay {
+		return nil
+	}
+	points, next := before(w.trail, hook.ReplaySince), w.mark
+	next.Cursor, next.Stopped, next.Replayed = "", "", &Replayed{Request: hook.Replay, At: w.d.o.Clock()}
+	if n := len(points); n > 0 {
+		next.Cursor, next.Replayed.From = points[n-1].Cursor, points[n-1].At
+	}
+	if len(points) < len(w.trail) {
+		w.trail = points
+		if err := w.saveTrail(ctx); err != nil {
+			return err
+		}
+	}
+	if err := w.d.save(ctx, hook.Owner, next); err != nil {
+		return err
+	}
+	w.mark = next
+	w.publishReplay()
 	return nil
 }
 
@@ -288,6 +380,33 @@ func (w *worker) read(ctx context.Context, wait time.Duration) (*feed.Page, erro
 		return nil, fmt.Errorf("read the changes: %w", err)
 	}
 	return page, nil
+}
+
+// maxCounted is the maximum number of changes that count reads, because it reads them after each attempt that fails.
+const maxCounted = 1000
+
+// count counts the changes that wait after a request to the receiver. If it cannot read them, the number stays unknown.
+func (w *worker) count(ctx context.Context, f *failure) {
+	if w.members == nil || f.soon || f.result == Stopped {
+		return // the worker has not read the changes, or will send none
+	}
+	l, err := w.listing()
+	if err != nil {
+		return
+	}
+	l.OnlyIDs = true
+	r := feed.Request{Listing: func() (feed.Listing, error) { return l, nil }, Since: w.mark.Cursor, Limit: library.MaxWebhookItems}
+	n, more := 0, true
+	for counted := 0; more && counted < maxCounted; {
+		page, err := w.d.feed.Read(ctx, r)
+		if err != nil || page.Reset {
+			return
+		}
+		n += len(w.events(page.Changes))
+		counted += len(page.Changes)
+		r.Since, more = page.Next, page.More
+	}
+	f.waiting, f.more = n, more
 }
 
 // learn lists the items in the listing, and removes those that have changed since the cursor, because it is not known whether they were in

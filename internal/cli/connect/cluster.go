@@ -27,7 +27,8 @@ type Cluster struct {
 	allNamespaces                  bool
 }
 
-func (c *Cluster) bind(cmd *cobra.Command) {
+// Bind declares the flags without --all-namespaces.
+func (c *Cluster) Bind(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig to use (default: the files in KUBECONFIG, else ~/.kube/config)")
 	fs.StringVar(&c.context, "context", "", "context of the kubeconfig (default: the current context)")
@@ -37,7 +38,7 @@ func (c *Cluster) bind(cmd *cobra.Command) {
 
 // BindAll declares the flags, including --all-namespaces.
 func (c *Cluster) BindAll(cmd *cobra.Command) {
-	c.bind(cmd)
+	c.Bind(cmd)
 	cmd.Flags().BoolVarP(&c.allNamespaces, "all-namespaces", "A", false, "all namespaces")
 }
 

@@ -37,7 +37,7 @@ type Reach struct {
 
 // Bind declares the flags.
 func (r *Reach) Bind(cmd *cobra.Command) {
-	r.Cluster.bind(cmd)
+	r.Cluster.Bind(cmd)
 	r.Connection.Bind(cmd.Flags())
 }
 
