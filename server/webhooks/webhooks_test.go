@@ -549,7 +549,11 @@ func TestSwitchedProtocol(t *testing.T) {
 	w, r := newWorld(t), receive(t)
 	var held sync.WaitGroup
 	ended := make(chan struct{})
-	t.Cleanup(func() { close(ended); held.Wait() })
+	t.Cleanup(func() {
+		r.answer(nil) // no connection is held from here on
+		close(ended)
+		held.Wait()
+	})
 	r.answer(func(rw http.ResponseWriter) {
 		conn, _, err := http.NewResponseController(rw).Hijack()
 		if err != nil {
