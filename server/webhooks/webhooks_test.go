@@ -37,8 +37,8 @@ var key = []byte("0123456789abcdef0123456789abcdef")
 
 // world is a library, and a Deliverer that a test can restart.
 type world struct {
-	*reference.Library
-	t         *testing.T
+	library.Library
+	t         testing.TB
 	deliverer *Deliverer
 	metrics   *Metrics
 	policy    Policy
@@ -69,7 +69,14 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newWorldOf(t, lib)
+}
+
+// newWorldOf is like newWorld, with another library without a property.
+func newWorldOf(t testing.TB, lib library.Library) *world {
+	t.Helper()
 	w := &world{Library: lib, t: t, changed: make(chan library.Owner, 1000), stop: func() {}, backoff: time.Millisecond}
+	var err error
 	if w.policy, err = ParsePolicy([]string{"127.0.0.0/8"}); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +226,7 @@ func (d delivery) String() string {
 // receiver is a receiver of deliveries, which verifies them with the library of the Standard Webhooks project.
 type receiver struct {
 	*httptest.Server
-	t   *testing.T
+	t   testing.TB
 	got chan delivery
 	// timeless is true if the clock of the Deliverer is not that of the receiver.
 	timeless atomic.Bool
@@ -229,7 +236,7 @@ type receiver struct {
 	respond func(http.ResponseWriter)
 }
 
-func receive(t *testing.T, keys ...[]byte) *receiver {
+func receive(t testing.TB, keys ...[]byte) *receiver {
 	t.Helper()
 	if len(keys) == 0 {
 		keys = [][]byte{key}
