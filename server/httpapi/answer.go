@@ -92,7 +92,7 @@ func (x *exchange) showTagged(body []byte, tag string, f freshness) error {
 	if unchanged, err := x.unchanged(quoteTag(tag, zip), f); unchanged || err != nil {
 		return err
 	}
-	if x.cacheable() {
+	if x.cacheable(f) {
 		x.setCacheTags(x.cacheTags())
 	}
 	if zip {

@@ -13,8 +13,10 @@ func (x *exchange) cacheTags() cacheTags {
 	return cacheTags{strings.Join(all, " "), strings.Join(all, ","), `"` + strings.Join(all, `", "`) + `"`}
 }
 
-// cacheable reports whether caches may store the responses to the caller. Only these responses have cache tags.
-func (x *exchange) cacheable() bool { return x.route.access.needsToken() && !x.grant.rights.ReadWrite }
+// cacheable reports whether caches may store a response to the caller. Only these responses have cache tags.
+func (x *exchange) cacheable(f freshness) bool {
+	return x.route.access.needsToken() && !x.grant.rights.ReadWrite && !f.never
+}
 
 // setCacheTags sets the headers with the cache tags.
 func (x *exchange) setCacheTags(t cacheTags) {

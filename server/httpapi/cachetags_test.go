@@ -47,6 +47,7 @@ func TestCacheTags(t *testing.T) {
 		t.Errorf("two properties have the tag %s", got[0])
 	}
 	for name, c := range map[string]call{
+		"random order": {url: q("*:*", "sort_by=random"), token: "ro"}, "rights": {url: "/v2/content/rights", token: "ro"},
 		"READ-WRITE": {url: filter, token: "rw"}, "no token": {url: "/openapi.json"}, "error": {url: q("(broken"), token: "ro", status: http.StatusBadRequest},
 	} {
 		if got := tags(c); len(got) > 0 {

@@ -190,7 +190,7 @@ func (x *exchange) showPage(p keptPage, key pageKey, fresh freshness) error {
 	for _, link := range p.links {
 		x.Header().Add("Link", link)
 	}
-	if x.cacheable() {
+	if x.cacheable(fresh) {
 		x.setCacheTags(p.tags)
 	}
 	x.send(p.body, key.zip)
