@@ -64,7 +64,11 @@ func TestBacklog(t *testing.T) {
 func (w *world) inOrder(r *receiver, n item.ID, each func()) {
 	w.t.Helper()
 	for next := item.ID(1); next <= n; each() {
-		for _, c := range r.next().body.Data.Changes {
+		d := r.next()
+		if d.body.Type != typeChanged {
+			w.t.Fatalf("after the item %d: %s", next-1, d.text)
+		}
+		for _, c := range d.body.Data.Changes {
 			if c.ID != next || c.Event != eventEntered {
 				w.t.Fatalf("%d %s, want %d %s", c.ID, c.Event, next, eventEntered)
 			}
