@@ -108,7 +108,7 @@ func TestChanges(t *testing.T) {
 	}
 	vitrine(t.Context(), itemLines(4, 1), "import", "-").want(t, 0, "1 added")
 	vitrine(t.Context(), "", "changes", "-q", "*:*", "--since", cursor).want(t, 0, `{"change":"upsert","id":4}`, `{"cursor":"`)
-	vitrine(t.Context(), "", "changes", "-q", "id:1", "--since", cursor).want(t, exit.Failed, "does not belong to this listing")
+	vitrine(t.Context(), "", "changes", "-q", "id:1", "--since", cursor).want(t, exit.Failed, "does not belong to this filter or query")
 	vitrine(t.Context(), "", "changes", "--filter", "17").want(t, exit.Failed, "no filter of this property has this id")
 	vitrine(t.Context(), "", "changes", "--filter", "wall").want(t, exit.Failed, "the server serves no ContentFilter")
 	vitrine(t.Context(), "", "changes").want(t, exit.Usage, "pass either --filter or --query")
