@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -42,11 +43,10 @@ func (s *suite) live(tb testing.TB) {
 	v.Stop(tb, syscall.SIGTERM)
 }
 
-// delays compares the times at which writes were acknowledged with the times at which a reader knew of them. There is only one writer, so
-// the readers learn of the writes in the order of the writes.
+// delays contains the times at which a reader knew of writes. There is only one writer, so the readers learn of the writes in their order.
 type delays struct {
-	mu                  sync.Mutex
-	acknowledged, known []time.Time
+	mu    sync.Mutex
+	known []time.Time
 }
 
 // knows records that the reader knows of n writes now.
@@ -58,7 +58,15 @@ func (d *delays) knows(n int) {
 	}
 }
 
-// result returns the delays. A reader can know of a write before the writer has received the response.
+// all reports whether the reader knows of n writes.
+func (d *delays) all(n int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.known) >= n
+}
+
+// result returns the delays after the times at which the writes were acknowledged. A reader can know of a write before the writer has
+// received the response.
 func (d *delays) result(acknowledged []time.Time) load.Result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,17 +123,7 @@ func (s *suite) news(tb testing.TB, v *subject.Vitrine) {
 		}
 	}
 	acknowledged := s.write(tb, v, newsWrites, newsPace)
-	v.Await(tb, "news of all writes", func() bool {
-		for _, d := range []*delays{&byEvent, &byWait} {
-			d.mu.Lock()
-			n := len(d.known)
-			d.mu.Unlock()
-			if n < newsWrites {
-				return false
-			}
-		}
-		return true
-	})
+	v.Await(tb, "news of all writes", func() bool { return byEvent.all(newsWrites) && byWait.all(newsWrites) })
 	cancel()
 	if err := readers.Wait(); err != nil && ctx.Err() == nil {
 		tb.Fatal(err)
@@ -197,7 +195,7 @@ func listen(ctx context.Context, r load.Request, heard func(total int64)) error 
 	}
 	for lines := bufio.NewReaderSize(conn, 512); ; {
 		line, err := lines.ReadSlice('\n')
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
 		if _, data, ok := bytes.Cut(line, []byte(`"total_results":`)); ok {
