@@ -47,6 +47,9 @@ func measured(t *testing.T) *Run {
 	line("Restart/ready/"+Killed, 0, "4000000000 ns/op")
 	line("Import/size/"+Vitrine, 0, "40000 items 104857600 heap-B 41943040 disk-B")
 	line("Pages/size/"+Vitrine, 0, "200000 items 209715200 heap-B 209715200 disk-B 400 index-B/item")
+	line("Live/news/"+ByEvent, 0, "1000000000 p99-ns")
+	line("Live/news/"+ByWait, 0, "200000000 p99-ns")
+	line("Live/streams/"+Vitrine, 0, "1000000000 ns/op 150000000 cpu-ns/op 104857600 resident-B")
 	rounds("Scaled/query/"+Scaled, 100, 7000000)
 	rounds("Scaled/query/"+OpenSearch, 100, 5000000)
 	rounds("Scaled/hot/"+Scaled, 100, 1000)
@@ -87,6 +90,7 @@ func TestBars(t *testing.T) {
 		"last-page": {0.95, true}, "gzip": {3, false}, "boolean": {100, true}, "ranked": {100, true}, "ranked-each": {0.5, false},
 		"import": {100, true}, "standing-import": {0.99, true}, "standing-first": {0.02, true}, "standing-match": {100, true}, "posts": {1, true},
 		"restart": {4, false}, "heap": {200 << 20, true}, "index": {400, true}, "growth-random": {1, true}, "growth-heap": {2, true}, "growth-import": {0.9, true},
+		"live-event": {1, true}, "live-wait": {0.2, false}, "live-streams-cpu": {0.15, false}, "live-streams-memory": {100 << 20, true},
 		"opensearch-query": {1.2, true}, "opensearch-hot": {0.9, true}, "opensearch-posts": {0.35, false}, "opensearch-import": {0.5, false},
 		"lucene-ranked": {0.5, true}, "lucene-date": {0.25, true}, "lucene-date-forgot": {1, false}, "lucene-count": {1.5, false}, "lucene-import": {3, true},
 		"lucene-import-few-commits": {3, true}, "engine-disk": {1200, false},
