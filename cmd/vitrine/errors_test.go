@@ -87,26 +87,28 @@ func TestWrongCommandLine(t *testing.T) {
 // valid contains, for each command that reads files or connects to a server, arguments with which it fails only because of a file or a
 // server. SERVER, TOKEN, CONFIG, DIR and FILE stand for values that the test chooses.
 var valid = map[string]string{
-	"serve":    "--without-kubernetes --data-dir DIR",
-	"dev":      "FILE --data-dir DIR --http-bind-address 127.0.0.1:0",
-	"validate": "-f FILE",
-	"diff":     "-f FILE --server SERVER --token-file TOKEN",
-	"status":   "--kubeconfig CONFIG",
-	"items":    "x --server SERVER --token-file TOKEN",
-	"explain":  "x 1 --server SERVER --token-file TOKEN",
-	"tokens":   "--kubeconfig CONFIG",
-	"console":  "--no-browser --server SERVER --token-file TOKEN",
-	"import":   "FILE --server SERVER --token-file TOKEN",
-	"export":   "--server SERVER --token-file TOKEN",
-	"changes":  "--query x --server SERVER --token-file TOKEN",
-	"facets":   "tags --server SERVER --token-file TOKEN",
-	"can-i":    "- --server SERVER --token-file TOKEN",
-	"backup":   "s3://bucket/x.tar --data-dir DIR --s3-endpoint SERVER",
-	"restore":  "FILE --data-dir DIR",
-	"migrate":  "--to opensearch --data-dir DIR --opensearch-url SERVER",
-	"sweep":    "--data-dir DIR",
-	"purge":    "a/b --data-dir DIR",
-	"version":  "",
+	"serve":          "--without-kubernetes --data-dir DIR",
+	"dev":            "FILE --data-dir DIR --http-bind-address 127.0.0.1:0",
+	"validate":       "-f FILE",
+	"diff":           "-f FILE --server SERVER --token-file TOKEN",
+	"status":         "--kubeconfig CONFIG",
+	"items":          "x --server SERVER --token-file TOKEN",
+	"explain":        "x 1 --server SERVER --token-file TOKEN",
+	"tokens":         "--kubeconfig CONFIG",
+	"console":        "--no-browser --server SERVER --token-file TOKEN",
+	"import":         "FILE --server SERVER --token-file TOKEN",
+	"export":         "--server SERVER --token-file TOKEN",
+	"changes":        "--query x --server SERVER --token-file TOKEN",
+	"facets":         "tags --server SERVER --token-file TOKEN",
+	"can-i":          "- --server SERVER --token-file TOKEN",
+	"backup":         "s3://bucket/x.tar --data-dir DIR --s3-endpoint SERVER",
+	"restore":        "FILE --data-dir DIR",
+	"migrate":        "--to opensearch --data-dir DIR --opensearch-url SERVER",
+	"sweep":          "--data-dir DIR",
+	"purge":          "a/b --data-dir DIR",
+	"webhook test":   "x --kubeconfig CONFIG",
+	"webhook replay": "x --kubeconfig CONFIG",
+	"version":        "",
 }
 
 // extra contains further arguments that a flag needs, or that let a command use the flag.
@@ -147,41 +149,45 @@ func TestMissingFile(t *testing.T) {
 		return strings.Fields(strings.NewReplacer("SERVER", server, "TOKEN", write(t, "token", secret), "CONFIG", kubeconfigOf(t, server, nil),
 			"DIR", filepath.Join(t.TempDir(), "data"), "FILE", file).Replace(args))
 	}
-	for _, cmd := range newRoot().Commands() {
-		args, listed := valid[cmd.Name()]
+	eachCommand(newRoot(), func(cmd *cobra.Command) {
+		if cmd.HasSubCommands() {
+			return
+		}
+		name := strings.Join(commandArgs(cmd), " ")
+		args, listed := valid[name]
 		if !listed {
-			t.Errorf("%s is not in the table valid: add its arguments", cmd.Name())
-			continue
+			t.Errorf("%s is not in the table valid: add its arguments", name)
+			return
 		}
 		check := func(args []string, says string) {
 			t.Helper()
 			got := vitrine(t.Context(), "", args...)
 			got.want(t, got.code, says)
-			if slices.Contains([]string{"serve", "dev"}, cmd.Name()) { // these log before
+			if slices.Contains([]string{"serve", "dev"}, name) { // these log before
 				lines := strings.SplitAfter(strings.TrimSuffix(got.stderr, "\n"), "\n")
 				got.stdout, got.stderr = "", lines[len(lines)-1]+"\n"
 			}
 			checkFailure(t, got, args)
 		}
 		if strings.HasPrefix(args, "FILE") {
-			check(append([]string{cmd.Name()}, replace(args, missing)...), missing)
+			check(append(commandArgs(cmd), replace(args, missing)...), missing)
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !named.MatchString(f.Name) || cmd.Name() == "restore" && f.Name == "s3-ca-file" { // as in backup
+			if !named.MatchString(f.Name) || name == "restore" && f.Name == "s3-ca-file" { // as in backup
 				return
 			}
 			input := file
-			if cmd.Name() == "restore" {
+			if name == "restore" {
 				input = saved
 			}
-			name, says := missing, missing
+			path, says := missing, missing
 			if strings.HasSuffix(f.Name, "-dir") {
-				name, says = missingDir, file // the message can name the parent
+				path, says = missingDir, file // the message can name the parent
 			}
-			all := append([]string{cmd.Name()}, replace(args+" "+extra[cmd.Name()+" --"+f.Name], input)...)
-			check(append(all, "--"+f.Name+"="+name), says)
+			all := append(commandArgs(cmd), replace(args+" "+extra[name+" --"+f.Name], input)...)
+			check(append(all, "--"+f.Name+"="+path), says)
 		})
-	}
+	})
 }
 
 // cancelling is a buffer whose first write cancels a context.
@@ -212,7 +218,7 @@ func TestStoppedServer(t *testing.T) {
 			continue // connect to nothing, or are below
 		}
 		runs.Go(func() {
-			got := vitrine(t.Context(), "", append([]string{name}, strings.Fields(values.Replace(args))...)...)
+			got := vitrine(t.Context(), "", append(strings.Fields(name), strings.Fields(values.Replace(args))...)...)
 			mu.Lock()
 			defer mu.Unlock()
 			results[name] = got
@@ -291,7 +297,7 @@ func TestExpiredToken(t *testing.T) {
 	)
 	items := write(t, "items.ndjson", itemLines(1, 1))
 	for name, args := range valid {
-		args := append([]string{name}, strings.Fields(values.Replace(args))...)
+		args := append(strings.Fields(name), strings.Fields(values.Replace(args))...)
 		if name == "import" {
 			args[1] = items
 		}
