@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -24,6 +25,11 @@ import (
 	"github.com/vitrine-dev/vitrine/server/opensearch/upkeep"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
+
+var followerRuns = flag.Int("followers.runs", 2, "number of runs of TestFollowersOfNodes")
+
+// followerKills is the number of runs of TestFollowersOfNodes for each kill of a node. The first run has one.
+const followerKills = 10
 
 // follower keeps the texts of all items of the property up to date with Changes.
 type follower struct {
@@ -246,27 +252,34 @@ func TestFollowersOfNodes(t *testing.T) {
 	apply(t, r[0], agreedDefinitions()[0])
 	waitServed(t, r[1])
 	awaitCopies(t, r[0])
-	victim := primary(t, c, r[0], r[0].names.Items(shop))
-	var written atomic.Int64
-	var once sync.Once
-	var writes []func(context.Context) error
-	for i := range 4 {
-		writes = append(writes, func(ctx context.Context) error {
-			for range 20 {
-				if err := randomWrites(ctx, r[i%2], 5, 100); err != nil {
-					return err
+	const writers, writes = 4, 20
+	for run := range *followerRuns {
+		victim, kill := -1, func() {}
+		if run%followerKills == 0 {
+			victim = primary(t, c, r[0], r[0].names.Items(shop))
+			kill = sync.OnceFunc(func() { c.Kill(victim) })
+		}
+		var written atomic.Int64
+		var all []func(context.Context) error
+		for i := range writers {
+			all = append(all, func(ctx context.Context) error {
+				for range writes {
+					if err := randomWrites(ctx, r[i%2], 5, 100); err != nil {
+						return err
+					}
+					if written.Add(1) == writers*writes/4 {
+						kill()
+					}
 				}
-				if written.Add(1) > 20 {
-					once.Do(func() { c.Kill(victim) })
-				}
-			}
-			return nil
-		})
+				return nil
+			})
+		}
+		followWhile(t, r, false, all...)
+		if victim >= 0 {
+			c.Restart(victim)
+			awaitCopies(t, r[0])
+		}
 	}
-	followWhile(t, r, false, writes...)
-	c.Restart(victim)
-	awaitCopies(t, r[0])
-	followWhile(t, r, false, func(ctx context.Context) error { return randomWrites(ctx, r[0], 50, 100) })
 }
 
 // changed returns the changes after a position.
