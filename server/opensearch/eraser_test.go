@@ -68,27 +68,38 @@ func TestErasing(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(t, first, agreedDefinitions()[0])
-	texts := map[string]string{"deleted": marker(), "submission": marker(), "kept": marker(), "neighbour": marker()}
-	withSubmission := image(2, texts["kept"])
-	withSubmission.Submission = json.RawMessage(`{"message":"` + texts["submission"] + `"}`)
-	// Lucene compresses blocks of up to 8 KiB, and a block boundary could split a text. With more content, this is unlikely.
-	var muts []library.Mutation
-	for id := item.ID(4); id < 300; id++ {
-		text := make([]byte, 300)
-		for i := range text {
-			text[i] = 'a' + rand.N(byte(26))
+	// Lucene compresses blocks of up to 8 KiB, and a block boundary can split a text. Then write other content.
+	var texts map[string]string
+	for attempt := 1; ; attempt++ {
+		texts = map[string]string{"deleted": marker(), "submission": marker(), "kept": marker(), "neighbour": marker()}
+		withSubmission := image(2, texts["kept"])
+		withSubmission.Submission = json.RawMessage(`{"message":"` + texts["submission"] + `"}`)
+		marked := []*item.Item{image(1, texts["deleted"]), withSubmission, image(3, texts["neighbour"])}
+		var muts []library.Mutation
+		for id := item.ID(4); id < 300; id++ {
+			text := make([]byte, 300)
+			for i := range text {
+				text[i] = 'a' + rand.N(byte(26))
+			}
+			muts = append(muts, library.Mutation{Put: image(id, string(text)), Replace: true})
+			if id == 150 {
+				for _, it := range marked {
+					muts = append(muts, library.Mutation{Put: it, Replace: true})
+				}
+			}
 		}
-		muts = append(muts, library.Mutation{Put: image(id, string(text))})
-	}
-	muts = slices.Insert(muts, len(muts)/2, library.Mutation{Put: image(1, texts["deleted"])}, library.Mutation{Put: withSubmission},
-		library.Mutation{Put: image(3, texts["neighbour"])})
-	mustWrite(t, first, muts...)
-	if err := first.cluster.Do(t.Context(), http.MethodPost, "/"+first.names.Items(shop)+"/_flush", nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	awaitCopies(t, first)
-	if found := filesWith(t, c.Dir(), texts); len(found) != len(texts) {
-		t.Fatalf("before: %v", found)
+		mustWrite(t, first, muts...)
+		if err := first.cluster.Do(t.Context(), http.MethodPost, "/"+first.names.Items(shop)+"/_flush", nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		awaitCopies(t, first)
+		found := filesWith(t, c.Dir(), texts)
+		if len(found) == len(texts) {
+			break
+		}
+		if attempt == 5 {
+			t.Fatalf("before: %v", found)
+		}
 	}
 	mustWrite(t, first, library.Mutation{Delete: true, ID: 1}, library.Mutation{Put: image(2, texts["kept"]), Replace: true})
 	// This claim is neither renewed nor released, like that of a replica that has crashed.
