@@ -48,7 +48,7 @@ metadata: {name: calm, namespace: shop}
 spec: {namespace: vibe, key: calm, selector: {query: '%s'}}
 `
 
-// remote is a follower in its own process, which keeps the items of a listing by their ids.
+// remote is a follower outside of the server, which keeps the items of a listing by their ids.
 type remote struct {
 	client    *client.Client
 	following client.Following
@@ -165,7 +165,7 @@ func (f *followed) start() {
 		for lines := bufio.NewScanner(stdout); lines.Scan(); {
 			select {
 			case c.lines <- lines.Text():
-			default: // nobody reads the later lines
+			default: // start reads only the first lines
 			}
 		}
 	}()

@@ -98,8 +98,8 @@ func newWebhookReplay() *cobra.Command {
 		Use:   "replay NAME",
 		Short: "Send the changes of the last hours to the receiver of a Webhook again",
 		Long: `Send the changes since a time to the receiver again, for example because it has lost deliveries. The server sends all of them, and some older
-ones, because it does not remember every position in the changes. Each item is sent as it is now. If the server does not remember
-such an old position, the receiver gets a reset, and has to list the items. The next attempt is immediate, even after a failed
+ones, because it stores only some positions in the changes. Each item is sent as it is now. If the server has stored no position
+that is old enough, the receiver gets a reset, and has to list the items. The next attempt is immediate, even after a failed
 delivery or if the receiver has stopped the deliveries.`,
 		Example: example(`
 # The receiver lost what it got in the last two hours

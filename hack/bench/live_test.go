@@ -93,7 +93,7 @@ func (s *suite) write(tb testing.TB, v *subject.Vitrine, n int, pace time.Durati
 	return acknowledged
 }
 
-// news measures the time from the response to a write until an event and a waiting request tell of it.
+// news measures the time from the response to a write until an event, and the response to a waiting request, report the write.
 func (s *suite) news(tb testing.TB, v *subject.Vitrine) {
 	tb.Helper()
 	var byEvent, byWait delays
