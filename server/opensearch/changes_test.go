@@ -622,6 +622,16 @@ func TestChangesWait(t *testing.T) {
 			t.Errorf("%v, want ErrClosed", err)
 		}
 	})
+	var once sync.Once
+	began := make(chan struct{})
+	transport.intercept(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/_stats/get") {
+			once.Do(func() { close(began) })
+			<-r.Context().Done()
+		}
+		return transport.RoundTripper.RoundTrip(r)
+	})
+	<-began
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}

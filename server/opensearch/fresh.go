@@ -176,7 +176,8 @@ func (f *freshness) look(index string) error {
 	})
 }
 
-// run calls do with a context that does not end with the read that needs the result. It fails after close.
+// run calls do with a context that does not end with the read that needs the result. It returns ErrClosed after close, also if close ended
+// do.
 func (f *freshness) run(do func(context.Context) error) error {
 	f.mu.Lock()
 	if f.ended.Err() != nil {
@@ -188,7 +189,11 @@ func (f *freshness) run(do func(context.Context) error) error {
 	defer f.running.Done()
 	ctx, cancel := cluster.Limited(f.ended, records.LookTimeout)
 	defer cancel()
-	return do(ctx)
+	err := do(ctx)
+	if err != nil && f.ended.Err() != nil {
+		return library.ErrClosed
+	}
+	return err
 }
 
 // request requests the state of an index from the cluster.
