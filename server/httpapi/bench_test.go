@@ -41,7 +41,7 @@ func BenchmarkFilterPage(b *testing.B) {
 	}
 	a.write(shop, lines...)
 	const uuid = "11111111-2222-4333-8444-999999999999"
-	a.apply(library.Definition{Property: shop, Filter: &library.Filter{UUID: uuid, ID: 77, Name: "bench", Query: "text:beach"}})
+	a.apply(library.Definition{Property: shop, Filter: &library.Filter{UUID: uuid, ID: 77, Name: "bench", Query: "text:beach", Public: true}})
 	path := "/v2/content/filters/" + uuid + "?page_size=50"
 	requests := map[string]func(*http.Request){
 		"plain":        func(*http.Request) {},
@@ -51,7 +51,7 @@ func BenchmarkFilterPage(b *testing.B) {
 	for name, adjust := range requests {
 		b.Run(name, func(b *testing.B) {
 			r := httptest.NewRequest(http.MethodGet, path, nil)
-			r.Header.Set("Authorization", "Bearer "+token("rw"))
+			r.Header.Set("Authorization", "Bearer "+token("ro"))
 			adjust(r)
 			if name == "not modified" {
 				first := httptest.NewRecorder()

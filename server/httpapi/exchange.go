@@ -46,8 +46,8 @@ type exchange struct {
 	// scope limits the items that exist for the caller. nil means all items of the property.
 	scope    *library.TokenScope
 	warnings []query.Warning
-	// shows contains the cache tags of what the response shows, besides that of the property.
-	shows []string
+	// shown names the filter or the item that the response shows, for its cache tags. It is zero for other responses.
+	shown shown
 
 	// reserved is the number of bytes that reserve has taken.
 	reserved int64

@@ -302,7 +302,7 @@ func (s *Server) listFilterItems(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.shows = append(x.shows, s.tags.Filter(x.grant.property, f.UUID))
+	x.shown.filter = f.UUID
 	l := listing{name: itemMember, defaultSize: itemPageSize, maxSize: maxItemPageSize}
 	l.read.Filter = &library.FilterRef{UUID: f.UUID}
 	if l.read.Where, err = x.queryParam("additional_query"); err != nil {

@@ -119,7 +119,7 @@ func (x *exchange) showOne(segment string) error {
 	if err != nil {
 		return orNoItem(err, id)
 	}
-	x.shows = append(x.shows, x.server.tags.Item(x.grant.property, id))
+	x.shown.item = id
 	return x.show(shown)
 }
 

@@ -155,7 +155,7 @@ func (s *Server) listItemTags(x *exchange) error {
 	if err != nil {
 		return orNoItem(err, id)
 	}
-	x.shows = append(x.shows, s.tags.Item(x.grant.property, id))
+	x.shown.item = id
 	first, all := tagRecord{}, make([]tagRecord, len(tags))
 	for i, t := range tags {
 		all[i] = tagRecord(t)

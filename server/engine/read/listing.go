@@ -3,6 +3,7 @@ package read
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
@@ -39,6 +40,8 @@ type listing struct {
 	counted flight.Value[[][]int64]
 	// versioned is the value of Page.Version.
 	versioned flight.Value[string]
+	// newestVersion is the result of newest.
+	newestVersion atomic.Pointer[string]
 }
 
 // listingName identifies a listing within a snapshot. With it, listings can be compared without comparing their queries.

@@ -16,7 +16,7 @@ func (s *Snapshot) Page(ctx context.Context, r library.Read) (*library.Page, err
 		return nil, err
 	}
 	page := &library.Page{Version: r.IfVersion, Expires: l.until}
-	if r.IfVersion != "" && r.IfVersion == l.versionAt(s.Version) {
+	if r.IfVersion != "" && r.IfVersion == l.newest() {
 		return page, library.ErrNotModified // nothing in the property has changed
 	}
 	if err := l.bind(ctx); err != nil {
