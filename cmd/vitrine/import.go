@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,7 +104,7 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 		Unanswered: client.Unanswered(o.unanswered),
 		Resume:     &state.At,
 		Save: func(at client.Checkpoint) error {
-			p.Set(at.Lines, in.read)
+			p.Set(at.Lines, in.read.Load())
 			if kept == nil {
 				return nil
 			}
@@ -200,7 +201,7 @@ type input struct {
 	name string
 	path string // absolute; "" for standard input
 	size int64  // length of the file in bytes; 0 if unknown
-	read int64
+	read atomic.Int64
 	file *os.File
 	// changed is true if the file is compressed or encoded, so that read does not count bytes of the content.
 	changed bool
@@ -288,11 +289,11 @@ func (in *input) close() {
 // counted counts the bytes that it reads.
 type counted struct {
 	r io.Reader
-	n *int64
+	n *atomic.Int64
 }
 
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
-	*c.n += int64(n)
+	c.n.Add(int64(n))
 	return n, err
 }

@@ -110,7 +110,8 @@ var ErrChanged = errors.New("the input does not begin with the lines that were a
 const maxLine = 1 << 20
 
 // Import reads NDJSON and stores each line as an item through POST /v2/content/bulk (extension), in requests of bounded size. The server
-// accepts or refuses each line separately. Import counts refused lines and passes them to Failed. If the connection is lost, or the server
+// accepts or refuses each line separately. During a request, Import reads the lines of the next one; this read may still be in progress when
+// Import returns after an error. Import counts refused lines and passes them to Failed. If the connection is lost, or the server
 // responds with 429 or 503, Import retries for as long as GiveUpAfter permits. When ctx ends, the current request may continue for 10
 // seconds, so that its answers are not lost. Import returns its progress. After an error, another Import can continue from it (see
 // ImportOptions.Resume). Import needs a READ-WRITE token.
@@ -119,18 +120,44 @@ func (c *Client) Import(ctx context.Context, r io.Reader, o ImportOptions) (Chec
 	if err != nil {
 		return Checkpoint{}, err
 	}
+	next := im.readChunk()
 	for {
-		chunk, err := im.lines.chunk(im.o.ChunkLines, im.o.ChunkBytes)
-		if err != nil {
-			return im.at, fmt.Errorf("read line %d: %w", im.lines.number+1, err)
+		var c chunk
+		select {
+		case c = <-next:
+		case <-ctx.Done():
+			return im.at, ctx.Err()
 		}
-		if len(chunk) == 0 {
+		if c.err != nil {
+			return im.at, c.err
+		}
+		if len(c.lines) == 0 {
 			return im.at, nil
 		}
-		if err := im.store(ctx, chunk); err != nil {
+		next = im.readChunk()
+		if err := im.store(ctx, c.lines); err != nil {
 			return im.at, err
 		}
 	}
+}
+
+// chunk contains the lines of one request, or the error that prevented reading them. It is empty at the end of the input.
+type chunk struct {
+	lines []*line
+	err   error
+}
+
+// readChunk begins to read the next chunk.
+func (im *importer) readChunk() <-chan chunk {
+	next := make(chan chunk, 1)
+	go func() {
+		lines, err := im.lines.chunk(im.o.ChunkLines, im.o.ChunkBytes)
+		if err != nil {
+			err = fmt.Errorf("read line %d: %w", im.lines.number+1, err)
+		}
+		next <- chunk{lines, err}
+	}()
+	return next
 }
 
 type importer struct {

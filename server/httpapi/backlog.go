@@ -3,6 +3,8 @@ package httpapi
 import (
 	"sync"
 	"time"
+
+	"github.com/vitrine-dev/vitrine/server/library"
 )
 
 // A batch contains the lines that arrive while the previous batch is being written, up to these limits. The limits are large enough for
@@ -21,13 +23,15 @@ const (
 	gather     = 50 * time.Millisecond
 )
 
-// bulkLine is one line of an import, as the server received it.
+// bulkLine is one line of an import.
 type bulkLine struct {
 	// number is the number of the line from 1. Blank lines count too.
 	number int64
-	text   []byte
-	// err is the reason why text is missing: errLongLine, or the error that ended the body.
-	err error
+	// size is the length of the line in bytes.
+	size int
+	// mutation is what the line requests, unless the line is refused, or broken is the error that ended the body.
+	mutation        library.Mutation
+	refused, broken error
 }
 
 // backlog holds the lines that were received but not written yet. It passes them from the goroutine that reads lines to the goroutine that
@@ -61,7 +65,7 @@ func (b *backlog) put(l bulkLine) bool {
 		b.changed.Wait()
 	}
 	b.lines = append(b.lines, l)
-	b.bytes += len(l.text)
+	b.bytes += l.size
 	b.changed.Broadcast()
 	return !b.abandoned
 }

@@ -94,14 +94,14 @@ type bulkImport struct {
 	created, replaced, refused int64
 }
 
-// receive reads lines until the body ends or the backlog is abandoned. It adds them to the backlog.
+// receive reads and parses lines until the body ends or the backlog is abandoned. It adds them to the backlog, so that one connection keeps
+// two processors busy: a batch is written while the next lines are parsed.
 func (b *bulkImport) receive(lines *backlog) {
 	defer lines.finish()
 	r := bufio.NewReaderSize(b.x.r.Body, 64<<10)
 	for number := int64(1); ; number++ {
 		_ = b.conn.SetReadDeadline(time.Now().Add(b.x.server.options.StreamIdle))
 		text, err := readLine(r)
-		l := bulkLine{number: number, text: text, err: err}
 		if err == nil && len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
@@ -110,7 +110,16 @@ func (b *bulkImport) receive(lines *backlog) {
 			_ = b.conn.SetReadDeadline(time.Time{})
 			return
 		}
-		if !lines.put(l) || err != nil && !errors.Is(err, errLongLine) {
+		l := bulkLine{number: number, size: len(text)}
+		switch {
+		case errors.Is(err, errLongLine):
+			l.refused = &problem{Type: problems.TooLarge, Detail: fmt.Sprintf("the line is longer than the limit of %d bytes", maxBody)}
+		case err != nil:
+			l.broken = err
+		default:
+			l.mutation, l.refused = b.mutation(text)
+		}
+		if !lines.put(l) || l.broken != nil {
 			return
 		}
 	}
@@ -170,16 +179,16 @@ func (b *bulkImport) store(batch []bulkLine) error {
 	invalid := b.x.stillValid()
 	for i, l := range batch {
 		answers[i].Line = l.number
-		switch m, err := b.mutation(l); {
-		case l.err != nil && !errors.Is(l.err, errLongLine):
-			broken = l.err
+		switch {
+		case l.broken != nil:
+			broken = l.broken
 			answers = answers[:i]
 		case invalid != nil:
 			b.refuse(&answers[i], invalid)
-		case err != nil:
-			b.refuse(&answers[i], err)
+		case l.refused != nil:
+			b.refuse(&answers[i], l.refused)
 		default:
-			muts, of = append(muts, m), append(of, i)
+			muts, of = append(muts, l.mutation), append(of, i)
 		}
 	}
 	if len(muts) > 0 {
@@ -220,12 +229,15 @@ func (b *bulkImport) store(batch []bulkLine) error {
 	return nil
 }
 
-// mutation returns the mutation that one line requests.
-func (b *bulkImport) mutation(l bulkLine) (library.Mutation, error) {
-	if l.err != nil {
-		return library.Mutation{}, &problem{Type: problems.TooLarge, Detail: fmt.Sprintf("the line is longer than the limit of %d bytes", maxBody)}
-	}
-	line, err := item.ParseLine(l.text, b.x.server.parseOptions())
+// mutation returns the mutation that one line requests. A panic becomes an error, because net/http recovers only the panics of the handler's
+// own goroutine.
+func (b *bulkImport) mutation(text []byte) (m library.Mutation, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("parse the line: panic: %v", cause)
+		}
+	}()
+	line, err := item.ParseLine(text, b.x.server.parseOptions())
 	if err != nil {
 		return library.Mutation{}, err
 	}
