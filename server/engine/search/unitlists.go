@@ -101,26 +101,46 @@ func (l *unitLists) group(docs int) {
 		l.docs = []*roaring.Bitmap{everything(docs).published()}
 		return
 	}
-	members := make([][]uint32, len(l.units))
-	for doc, list := range l.of {
-		members[list] = append(members[list], uint32(doc))
+	ends := make([]int, len(l.units)) // first the number of documents of each list, then the end of these documents in members
+	for _, list := range l.of {
+		ends[list]++
 	}
 	renumbered := make([]uint32, len(l.units))
-	kept := l.units[:0]
-	for list, docs := range members {
-		if list > 0 && len(docs) == 0 {
+	kept, sum := l.units[:0], 0
+	for list, n := range ends {
+		if list == 0 || n > 0 {
+			renumbered[list] = uint32(len(kept))
+			kept = append(kept, l.units[list])
+		}
+		if list > 0 { // most documents show list 0, so its bitmap is made from plain bits
+			sum += n
+		}
+		ends[list] = sum
+	}
+	members, empty := make([]uint32, sum), make([]uint64, (docs+63)/64)
+	for doc := len(l.of) - 1; doc >= 0; doc-- {
+		list := l.of[doc]
+		if l.of[doc] = renumbered[list]; list == 0 {
+			empty[doc/64] |= 1 << (doc % 64)
 			continue
 		}
-		renumbered[list] = uint32(len(kept))
-		kept = append(kept, l.units[list])
-		b := roaring.New()
-		b.AddMany(docs)
-		b.RunOptimize()
-		l.docs = append(l.docs, b)
+		ends[list]-- // after the loop, the begin of the documents of the list
+		members[ends[list]] = uint32(doc)
 	}
-	l.units = kept
-	for doc, list := range l.of {
-		l.of[doc] = renumbered[list]
+	l.units, l.docs = kept, []*roaring.Bitmap{roaring.FromDense(empty, false)}
+	for list := 1; list < len(ends); list++ {
+		end := sum
+		if list+1 < len(ends) {
+			end = ends[list+1]
+		}
+		if ends[list] < end {
+			b := roaring.New()
+			b.AddMany(members[ends[list]:end])
+			l.docs = append(l.docs, b)
+		}
+	}
+	for _, b := range l.docs {
+		b.RunOptimize()
 	}
 }
 
@@ -196,13 +216,10 @@ func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*u
 		}
 		l.of[doc] = with(l.of[doc], unit)
 	}
-	if own := p.Segment.WithUnits(); own != nil {
-		for docs := own.Iterator(); docs.HasNext(); {
-			doc := docs.Next()
-			for _, unit := range p.Segment.Units(doc) {
-				if o.byID[unit] != nil {
-					attach(doc, unit)
-				}
+	for doc, units := range p.Segment.OwnUnits() {
+		for _, unit := range units {
+			if o.byID[unit] != nil {
+				attach(doc, unit)
 			}
 		}
 	}

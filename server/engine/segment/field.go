@@ -27,6 +27,7 @@ type Field struct {
 	ordinals atomic.Pointer[[]uint32]
 	sorted   atomic.Pointer[[]int64]
 	sketches atomic.Pointer[sketches]
+	prefixes atomic.Pointer[[]uint64]
 }
 
 // init initializes the field from its directory entry, and validates the entry.
@@ -383,6 +384,9 @@ func (f *Field) Derived() int64 {
 	if s := f.sketches.Load(); s != nil {
 		n += s.bytes()
 	}
+	if p := f.prefixes.Load(); p != nil {
+		n += 8 * int64(cap(*p))
+	}
 	if s := f.column.sliced.Load(); s != nil {
 		n += 8 * int64(cap(s.blocks)*len(sliceWords{}))
 	}
@@ -394,6 +398,7 @@ func (f *Field) DropDerived() {
 	f.ordinals.Store(nil)
 	f.sorted.Store(nil)
 	f.sketches.Store(nil)
+	f.prefixes.Store(nil)
 	f.column.sliced.Store(nil)
 }
 

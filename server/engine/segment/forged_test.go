@@ -135,7 +135,7 @@ func readAll(t *testing.T, s *Segment) {
 		s.Find(s.ID(doc))
 		s.Place(s.Created(doc), s.ID(doc))
 	}
-	for _, doc := range s.WithUnits().ToArray() {
+	for doc := range s.OwnUnits() {
 		within(doc)
 	}
 	for f := range s.Fields() {

@@ -125,13 +125,17 @@ func compare(t *testing.T, s *Segment, m *model, rng *rand.Rand) {
 	if s.Len() != len(m.docs) {
 		t.Fatalf("%d documents, want %d", s.Len(), len(m.docs))
 	}
+	units := map[uint32][]int64{}
+	for doc, of := range s.OwnUnits() {
+		units[doc] = slices.Clone(of)
+	}
 	for i, d := range m.docs {
 		doc := uint32(i)
 		if s.ID(doc) != d.ID || s.Created(doc) != d.Created || !bytes.Equal(s.Item(doc), d.Bytes) || !slices.Equal(s.Units(doc), d.Units) {
 			t.Fatalf("document %d is %d %d %q %v, want %+v", i, s.ID(doc), s.Created(doc), s.Item(doc), s.Units(doc), d)
 		}
-		if s.WithUnits().Contains(doc) != (len(d.Units) > 0) {
-			t.Errorf("document %d: own units %t", i, s.WithUnits().Contains(doc))
+		if yielded, ok := units[doc]; !slices.Equal(yielded, d.Units) || ok != (len(d.Units) > 0) {
+			t.Errorf("document %d: OwnUnits yields %v", i, yielded)
 		}
 		if at, ok := s.Find(d.ID); !ok || at != doc {
 			t.Errorf("item %d found at %d, %t, want %d", d.ID, at, ok, doc)
