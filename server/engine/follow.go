@@ -19,6 +19,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/engine/index"
 	"github.com/vitrine-dev/vitrine/server/engine/read"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/store"
@@ -28,6 +29,7 @@ import (
 type follower struct {
 	options Options
 	cache   *search.Cache
+	room    *segment.Room
 
 	store *store.Store
 	// fresh lists the properties that the prepared batch creates. It is nil if there is no prepared batch.
@@ -93,7 +95,7 @@ func (f *follower) open(ctx context.Context, id library.PropertyID, adjust func(
 	log := o.Logger.With(slog.String("property", string(id)))
 	p := &property{id: id, reads: read.NewProperty(read.Options{ID: id, Store: f.store, Cache: f.cache, Logger: log, RankedHits: o.rankedHits})}
 	options := index.Options{
-		Store: f.store, Property: id, Dir: f.dir(id), FS: o.fs, Logger: log,
+		Store: f.store, Property: id, Dir: f.dir(id), FS: o.fs, Room: f.room, Logger: log,
 		SealDocs: o.sealDocs, SealBytes: o.sealBytes(), MemoryParts: o.memoryParts, FanIn: o.fanIn, MaxDocs: o.maxDocs,
 		OnMerge: p.reads.Merged,
 	}

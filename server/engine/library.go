@@ -7,6 +7,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/server/engine/read"
 	"github.com/vitrine-dev/vitrine/server/engine/search"
+	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -32,7 +33,7 @@ var _ library.Library = (*Library)(nil)
 func Open(o Options) (*Library, error) {
 	o = o.withDefaults()
 	l := &Library{options: o, closing: make(chan struct{}), watchEnded: make(chan struct{})}
-	l.follower = &follower{options: o, cache: search.NewCache(o.CacheBytes)}
+	l.follower = &follower{options: o, cache: search.NewCache(o.CacheBytes), room: segment.NewRoom(o.room())}
 	if err := l.follower.requireStore(); err != nil {
 		return nil, err
 	}

@@ -75,6 +75,10 @@ func (o Options) share(of, least, most int64) int64 {
 // to wait. Sealing needs this much memory in addition.
 func (o Options) sealBytes() int64 { return o.share(16, 2<<20, 64<<20) }
 
+// room returns the number of bytes of index files that the page cache of the container can hold, or 0 if there is no MemoryLimit. MemoryLimit
+// is usually 80 % of the memory of the container, and the heap is smaller than half of it.
+func (o Options) room() int64 { return o.MemoryLimit / 4 * 3 }
+
 func (o Options) store() store.Options {
 	return store.Options{
 		MemoryBytes: o.share(8, 8<<20, 64<<20),

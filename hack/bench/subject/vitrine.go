@@ -286,7 +286,7 @@ func (v *Vitrine) Collect(tb testing.TB) {
 // in these segments. It ignores files that are not segments, and segments that a merge has already removed.
 func IndexSize(files []string) (bytes, items int64) {
 	for _, path := range files {
-		s, err := segment.Open(path)
+		s, err := segment.Open(path, nil)
 		if err != nil {
 			continue
 		}

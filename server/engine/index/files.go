@@ -25,7 +25,7 @@ func (x *Index) path(file string) string { return x.o.FS.PathJoin(x.o.Dir, file)
 // openFile opens a segment file. It maps the file if x uses the file system of the operating system.
 func (x *Index) openFile(file string) (*segment.Segment, error) {
 	if x.o.FS == vfs.Default {
-		return segment.Open(x.path(file))
+		return segment.Open(x.path(file), x.o.Room)
 	}
 	f, err := x.o.FS.Open(x.path(file), vfs.SequentialReadsOption)
 	if err != nil {

@@ -32,6 +32,8 @@ type Options struct {
 	// FS is the file system; nil means the file system of the operating system. Open maps files of the operating system, and reads files of
 	// any other FS into memory.
 	FS vfs.FS
+	// Room is the memory in which the kernel can keep the files. All indexes of a process share it. nil means that it is large enough.
+	Room *segment.Room
 	// Logger receives messages for the operator; nil disables logging.
 	Logger *slog.Logger
 	// When the segments in memory have SealDocs documents or SealBytes bytes, they are sealed into a file; 0 means 32,768 documents and 64

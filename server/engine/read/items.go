@@ -116,6 +116,9 @@ const cacheLine = 64
 // Unpacking would wait for the lines of one item after the other.
 func (s *Snapshot) packed(hits []search.Hit) []item.Packed {
 	stored := make([]segment.Stored, len(hits))
+	for _, h := range hits {
+		s.corpus.Parts[h.Part].Segment.Prefetch(h.Doc)
+	}
 	for i, h := range hits {
 		stored[i] = s.corpus.Parts[h.Part].Segment.Stored(h.Doc)
 	}

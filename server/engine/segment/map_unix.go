@@ -28,3 +28,17 @@ func mapFile(path string) ([]byte, func() error, error) {
 	}
 	return b, func() error { return unix.Munmap(b) }, nil
 }
+
+// readSingly tells the kernel whether to read only the pages of b that are accessed, or also pages around them.
+func readSingly(b []byte, singly bool) {
+	advice := unix.MADV_NORMAL
+	if singly {
+		advice = unix.MADV_RANDOM
+	}
+	if len(b) > 0 {
+		_ = unix.Madvise(b, advice) // this is only advice
+	}
+}
+
+// prefetch asks the kernel to begin to read b.
+func prefetch(b []byte) { _ = unix.Madvise(b, unix.MADV_WILLNEED) }

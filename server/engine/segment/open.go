@@ -9,9 +9,9 @@ import (
 	"os"
 )
 
-// Open maps a file and checks everything except the items, which Verify checks. It returns a *CorruptError if the file is damaged or has
-// another format.
-func Open(path string) (*Segment, error) {
+// Open maps a file and checks everything except the items, which Verify checks. The segment is in the given room until it is closed; see
+// Room. Open returns a *CorruptError if the file is damaged or has another format.
+func Open(path string, room *Room) (*Segment, error) {
 	whole, unmap, err := mapFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("open segment %s: %w", path, err)
@@ -24,7 +24,8 @@ func Open(path string) (*Segment, error) {
 		_ = unmap() // return the error of parse, not that of unmap
 		return nil, err
 	}
-	s.path, s.unmap = path, unmap
+	s.path, s.unmap, s.room = path, unmap, room
+	room.enter(s)
 	return s, nil
 }
 
@@ -81,17 +82,19 @@ func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
 	if s.whole == nil {
 		return nil
 	}
-	items, _ := s.bytes(span{0, s.dir.Items.Off + s.dir.Items.Len})
+	end := int(s.dir.Items.Off + s.dir.Items.Len)
 	sum := uint32(0)
-	for len(items) > 0 {
+	for from, to := 0, 0; from < end; from = to {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(len(items), verifyChunk)
-		sum = crc32.Update(sum, castagnoli, items[:n])
-		items = items[n:]
+		to = min(from+verifyChunk, end)
+		if s.small() {
+			s.readAhead(from, to)
+		}
+		sum = crc32.Update(sum, castagnoli, s.data[from:to])
 		if paused != nil {
-			paused(n)
+			paused(to - from)
 		}
 	}
 	if sum != s.checksums.items {
@@ -102,9 +105,10 @@ func (s *Segment) Verify(ctx context.Context, paused func(bytes int)) error {
 
 // Populate maps all pages of a mapped file, so that first reads cause no page faults. A response with 50 items would otherwise cause a page
 // fault for almost every item. These page faults take longer than building the response. Call Populate after writing a file, when its pages
-// are still in the page cache. Pages that are not in the page cache are read from the disk.
+// are still in the page cache. Pages that are not in the page cache are read from the disk. Populate does nothing if the room of the segment
+// is too small, because it would displace pages that are in use.
 func (s *Segment) Populate() {
-	if s.unmap != nil {
+	if s.unmap != nil && !s.small() {
 		populate(s.whole)
 	}
 }
@@ -115,6 +119,7 @@ func (s *Segment) Close() error {
 	if s.unmap == nil {
 		return nil
 	}
+	s.room.leave(s)
 	unmap := s.unmap
 	s.unmap = nil
 	return unmap()

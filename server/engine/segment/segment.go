@@ -103,6 +103,7 @@ type Segment struct {
 	data   []byte
 	whole  []byte
 	unmap  func() error
+	room   *Room
 	fields []Field
 	// These sections are read frequently.
 	offsets, ids, created numbers

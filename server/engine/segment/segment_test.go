@@ -514,7 +514,7 @@ func TestBuild(t *testing.T) {
 			if err := os.WriteFile(path, file(t, s), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			mapped, err := Open(path)
+			mapped, err := Open(path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -774,7 +774,7 @@ func TestDamage(t *testing.T) {
 			t.Fatalf("%d of %d bytes: %v", i, len(whole), err)
 		}
 	}
-	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("open nothing: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
