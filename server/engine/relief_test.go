@@ -3,6 +3,7 @@ package engine
 import (
 	"testing"
 
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -29,4 +30,35 @@ func TestDropDerived(t *testing.T) {
 		t.Errorf("%d bytes are kept under pressure", derived())
 	}
 	read()
+}
+
+// TestFitCache checks that the cache grows with the number of items, unless the memory is limited.
+func TestFitCache(t *testing.T) {
+	views := func(l *Library) int {
+		t.Helper()
+		q, err := query.Parse("content_type:image AND text:beach")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Read(t.Context(), library.Read{Property: trialShop, Query: q.Root, Limit: 1}); err != nil {
+			t.Fatal(err)
+		}
+		return l.follower.cache.Stats().Views
+	}
+	for limit, want := range map[int64]bool{0: true, 1 << 30: false} {
+		l := openShop(t, Options{MemoryLimit: limit})
+		l.options.CacheBytes = 0 // so that a few items are enough for this test
+		l.follower.cache.Resize(0)
+		mustWrite(t, l, trialShop, beach(1))
+		if n := views(l); n != 0 {
+			t.Errorf("a cache of 0 bytes keeps %d views", n)
+		}
+		for id := range int64(50) {
+			mustWrite(t, l, trialShop, beach(item.ID(id+2)))
+		}
+		l.fitCache()
+		if n := views(l); n > 0 != want {
+			t.Errorf("memory limit %d, 50 items: the cache keeps %d views", limit, n)
+		}
+	}
 }

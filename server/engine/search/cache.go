@@ -17,9 +17,8 @@ import (
 // becomes the newest again; otherwise, the cache evicts it (the CLOCK algorithm). When a segment is dropped, all of its views are dropped
 // too. A view also includes documents that were deleted after it was made; see View.gone.
 type Cache struct {
-	limit int64
-
 	mu    sync.Mutex
+	limit int64
 	count int
 	bytes int64
 	// ring links the views from the newest (ring.next) to the oldest (ring.prev). bitsRing does the same for views of plain bits, which only
@@ -244,6 +243,14 @@ func (c *Cache) Shrink(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shrinkTo(bytes)
+}
+
+// Resize changes the limit of the cache.
+func (c *Cache) Resize(limit int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit = limit
+	c.shrinkTo(limit)
 }
 
 func (c *Cache) shrinkTo(bytes int64) {
