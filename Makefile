@@ -6,6 +6,7 @@ space := $() $()
 IMAGE ?= vitrine:$(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 ARCHITECTURES ?= amd64,arm64
 STATE ?= $(CURDIR)/.vitrine
+GROWTH ?= $(CURDIR)/bin/growth
 
 GOFMT := $(shell $(GO) env GOROOT)/bin/gofmt
 
@@ -27,7 +28,7 @@ BENCH := $(GO) -C hack/bench test -run '^$$' -bench . -benchtime 1x -timeout 0
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops walk-programs gitops-programs test browser e2e bin/e2e parity lucene opensearch s3 clients judges scale bench verify generate site format lint prose build image manifest chart release samples assets \
+.PHONY: help run smoke gitops walk-programs gitops-programs test browser e2e bin/e2e parity lucene opensearch s3 clients judges scale bench growth verify generate site format lint prose build image manifest chart release samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -91,6 +92,11 @@ bench: ## compare Vitrine with a bare server, OpenSearch and Lucene, with wrk; w
 	@mkdir -p bin && rm -f bin/bench.failed
 	@{ $(BENCH) . $(if $(FULL),-args -items 1000000) || touch bin/bench.failed; } | tee bin/bench.txt
 	@[ ! -e bin/bench.failed ] && exec $(GO) -C hack/bench run . -docs ../../docs $(if $(FULL),-full) $(if $(CHECK),-check) <bin/bench.txt
+
+growth: ## measure one store that grows to ITEMS items (default: 10000000), in less than an hour; continues an interrupted run; writes docs/growth.md; needs wrk, root and 40 GB of disk space in GROWTH (default: bin/growth)
+	@mkdir -p '$(GROWTH)' && rm -f bin/bench.failed
+	@{ $(BENCH) -bench Growth . -args -growth '$(GROWTH)' $(if $(ITEMS),-growth-items $(ITEMS)) || touch bin/bench.failed; } | tee -a '$(GROWTH)/results.txt'
+	@[ ! -e bin/bench.failed ] && exec $(GO) -C hack/bench run . -docs ../../docs -growth <'$(GROWTH)/results.txt'
 
 verify: ## check the tree: generated files, formatting, vet, lint, import rules, go.mod; fails if it is dirty
 	$(MAKE) generate

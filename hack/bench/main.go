@@ -1,8 +1,10 @@
-// Command bench writes docs/benchmarks.md from results of the benchmarks in this directory, which are in the Go benchmark format:
+// Command bench writes docs/benchmarks.md and docs/growth.md from results of the benchmarks in this directory, which are in the Go benchmark
+// format:
 //
 //	make bench               200,000 items, about ten minutes
 //	make bench FULL=1        1,000,000 items
 //	make bench CHECK=1       the quick run, which fails if a number is out of its range
+//	make growth              one store that grows to 10,000,000 items
 //
 // During development, run some of the benchmarks with fewer items, and show the page about them:
 //
@@ -32,16 +34,17 @@ import (
 func main() {
 	docs := flag.String("docs", "", "save the results in this directory and write benchmarks.md; empty prints the page instead")
 	full := flag.Bool("full", false, "save the results as those of the full run")
+	growth := flag.Bool("growth", false, "the results are those of BenchmarkGrowth")
 	check := flag.Bool("check", false, "fail if a number is out of its range; only the quick run has ranges")
 	flag.Parse()
-	if err := run(os.Stdin, os.Stdout, *docs, *full, *check); err != nil {
+	if err := run(os.Stdin, os.Stdout, *docs, *full, *growth, *check); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		os.Exit(1)
 	}
 }
 
 // run reads results and writes the page.
-func run(from io.Reader, out io.Writer, docs string, full, check bool) error {
+func run(from io.Reader, out io.Writer, docs string, full, growth, check bool) error {
 	text, err := io.ReadAll(from)
 	if err != nil {
 		return err
@@ -50,20 +53,23 @@ func run(from io.Reader, out io.Writer, docs string, full, check bool) error {
 	if err != nil {
 		return err
 	}
+	show, write, name := report.Page, report.Write, report.Results[1]
+	switch {
+	case growth:
+		show, write, name = report.GrowthPage, report.WriteGrowth, report.GrowthResults
+	case full:
+		name = report.Results[0]
+	}
 	if docs == "" {
-		page, err := report.Page(results)
+		page, err := show(results)
 		fmt.Fprint(out, page)
 		return err
 	}
-	name := report.Results[1]
-	if full {
-		name = report.Results[0]
-	}
-	if err := errors.Join(os.WriteFile(filepath.Join(docs, name), text, 0o644), report.Write(docs)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(docs, name), text, 0o644), write(docs)); err != nil {
 		return err
 	}
 	outside := 0
-	if check && !full {
+	if check && !full && !growth {
 		for _, line := range report.OutOfRange(results) {
 			fmt.Fprintln(out, line)
 			outside++

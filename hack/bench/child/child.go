@@ -28,6 +28,8 @@ type Spec struct {
 	// Name identifies the program in messages.
 	Name, Path string
 	Args       []string
+	// Group is the control group in which the program starts; nil means the group of this process.
+	Group *Group
 	// Output is the file to which standard output and standard error are appended.
 	Output string
 	// Stdin is the standard input; nil means an empty input. If Stdout is set, it receives the standard output instead of Output.
@@ -56,6 +58,9 @@ func Start(tb testing.TB, s Spec) *Child {
 	out, err := os.OpenFile(s.Output, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		tb.Fatal(err)
+	}
+	if s.Group != nil {
+		s.Path, s.Args = s.Group.command(s.Path, s.Args)
 	}
 	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // no context: the program outlives the benchmark that starts it
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.Stdin, out, out

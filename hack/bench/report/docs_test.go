@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,10 +27,10 @@ func TestDocs(t *testing.T) {
 	if err := scale.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(dir); err != nil {
+	if err := errors.Join(Write(dir), WriteGrowth(dir)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"benchmarks.md", "scale.md", "scale.json"} {
+	for _, name := range []string{"benchmarks.md", "growth.md", "scale.md", "scale.json"} {
 		if diff := cmp.Diff(read(t, filepath.Join(docs, name)), read(t, filepath.Join(dir, name))); diff != "" {
 			t.Errorf("docs/%s does not match the figures beside it (-docs +rendered):\n%s", name, diff)
 		}

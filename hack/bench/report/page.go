@@ -17,9 +17,13 @@ import (
 //go:embed *.md.tmpl
 var templates embed.FS
 
-// pages contains the templates of the pages. benchmarks.md.tmpl takes a list of *Run, and scale.md.tmpl takes a *Scale.
+// pages contains the templates of the pages. benchmarks.md.tmpl takes a list of *Run, growth.md.tmpl takes a *Run,
+// and scale.md.tmpl takes a *Scale.
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"bars": barTable, "workloads": workloadTable, "families": familyTable, "sizes": sizeTable, "versions": versions, "grouped": grouped,
+	"bars":       func(r *Run) table { return barTable(Bars, r) },
+	"growthBars": func(r *Run) table { return barTable(GrowthBars, r) },
+	"growth":     growthTable, "imports": importTable, "millions": millions,
+	"workloads": workloadTable, "families": familyTable, "sizes": sizeTable, "versions": versions, "grouped": grouped,
 }).ParseFS(templates, "*"))
 
 // page returns the text of the page with the given name. figures is the argument of its template.
@@ -102,10 +106,10 @@ func versions(r *Run) string {
 	return strings.Join(list, ", ")
 }
 
-// barTable returns the table of requirements.
-func barTable(r *Run) table {
+// barTable returns a table of requirements.
+func barTable(bars []Bar, r *Run) table {
 	t := table{{"measurement", "requirement", "measured", "rounds", "met"}}
-	for _, bar := range Bars {
+	for _, bar := range bars {
 		m := bar.Measure(r)
 		measured, rounds, met := bar.Show(m.Value), "", "yes"
 		switch {
@@ -264,4 +268,12 @@ func grouped(text string) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return text
+}
+
+// millions formats a number of items, such as "10 million".
+func millions(text string) string {
+	if short, ok := strings.CutSuffix(text, "000000"); ok {
+		return short + " million"
+	}
+	return grouped(text)
 }

@@ -1,5 +1,6 @@
 // Package report reads the results of the benchmarks, which are in the Go benchmark format, checks them against requirements (Bar) and
-// ranges, and renders docs/benchmarks.md. Scale contains the results of the measurement of the operator, for docs/scale.md.
+// ranges, and renders docs/benchmarks.md and docs/growth.md. Scale contains the results of the measurement of the operator, for
+// docs/scale.md.
 //
 // It may import the standard library and golang.org/x/perf. benchstat also reads the results, but it was refused for the requirements: it
 // compares the rounds of two files, and the requirements compare the rounds of two subjects that ran directly one after the other.
@@ -58,6 +59,10 @@ const (
 	File      Metric = "file-B"
 	Mapped    Metric = "mapped-B"
 	Disk      Metric = "disk-B"
+	// Cached is the size of the files in memory that a control group counts. Faults is the number of page faults that had to read from a
+	// disk.
+	Cached Metric = "cached-B"
+	Faults Metric = "faults"
 	// Index is the size of the index segments per item, without the stored items that they contain.
 	Index Metric = "index-B/item"
 	// RatioOf is a ratio that the benchmark computed itself.

@@ -12,7 +12,6 @@ package subject
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -74,29 +73,27 @@ func NewStoreOn(tb testing.TB, cluster *OpenSearch, prefix, dir string, filters 
 // seed stores the definitions in a library and closes it.
 func seed(tb testing.TB, lib library.Library, dir string, filters []sample.Filter) *Store {
 	tb.Helper()
-	s := &Store{Dir: dir, readOnly: rand.Text() + rand.Text(), readWrite: rand.Text() + rand.Text()}
+	s := OpenStore(dir, filters)
 	owner := func(k library.Kind, name string) library.Owner {
 		return library.Owner{Install: "bench", Kind: k, Namespace: namespace, Name: name}
 	}
-	token := func(name, value string, t library.Token) library.Definition {
+	tokenOf := func(name, value string, t library.Token) library.Definition {
 		t.Values = []library.TokenValue{{Digest: sha256.Sum256([]byte(value))}}
 		return library.Definition{Property: property, Owner: owner(library.KindToken, name), Token: &t}
 	}
 	defs := []library.Definition{
 		{Property: property, Owner: owner(library.KindProperty, "default"), PropertySpec: &library.Property{PlatformPageID: 1}},
-		token("read-only", s.readOnly, library.Token{}), token("read-write", s.readWrite, library.Token{ReadWrite: true}),
+		tokenOf("read-only", s.readOnly, library.Token{}), tokenOf("read-write", s.readWrite, library.Token{ReadWrite: true}),
 	}
 	for i := range s.plain {
-		s.plain[i], s.scoped[i] = rand.Text()+rand.Text(), rand.Text()+rand.Text()
-		defs = append(defs, token(fmt.Sprintf("plain-%d", i), s.plain[i], library.Token{}),
-			token(fmt.Sprintf("scoped-%d", i), s.scoped[i], library.Token{Query: "approval_status:app"}))
+		defs = append(defs, tokenOf(fmt.Sprintf("plain-%d", i), s.plain[i], library.Token{}),
+			tokenOf(fmt.Sprintf("scoped-%d", i), s.scoped[i], library.Token{Query: "approval_status:app"}))
 	}
 	for _, f := range filters {
 		uuid, id := library.FilterIDs(property, library.KindFilter, namespace, f.Name)
 		defs = append(defs, library.Definition{Property: property, Owner: owner(library.KindFilter, f.Name), Filter: &library.Filter{
 			UUID: uuid, ID: id, Name: f.Name, Query: f.Query, Order: f.Order, Public: true,
 		}})
-		s.filters = append(s.filters, id)
 	}
 	results, err := lib.Apply(context.Background(), defs)
 	for _, r := range results {
@@ -107,6 +104,22 @@ func seed(tb testing.TB, lib library.Library, dir string, filters []sample.Filte
 	}
 	return s
 }
+
+// OpenStore returns the store that NewStore has created in a directory with the same filters.
+func OpenStore(dir string, filters []sample.Filter) *Store {
+	s := &Store{Dir: dir, readOnly: token("read-only"), readWrite: token("read-write")}
+	for i := range s.plain {
+		s.plain[i], s.scoped[i] = token(fmt.Sprintf("plain-%d", i)), token(fmt.Sprintf("scoped-%d", i))
+	}
+	for _, f := range filters {
+		_, id := library.FilterIDs(property, library.KindFilter, namespace, f.Name)
+		s.filters = append(s.filters, id)
+	}
+	return s
+}
+
+// token returns the value of a token. It is not secret, and always the same, so that OpenStore needs no file.
+func token(name string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte("bench "+name))) }
 
 // BuildVitrine builds the binary from the repository at root into dir, and returns its path.
 func BuildVitrine(tb testing.TB, root, dir string) string {
@@ -131,6 +144,12 @@ type Vitrine struct {
 // Serve starts `vitrine serve` with a store and additional flags, and waits until it is ready.
 func Serve(tb testing.TB, binary string, store *Store, flags ...string) *Vitrine {
 	tb.Helper()
+	return ServeIn(tb, nil, binary, store, flags...)
+}
+
+// ServeIn is like Serve, but starts the process in a control group. A nil group is the group of this process.
+func ServeIn(tb testing.TB, group *child.Group, binary string, store *Store, flags ...string) *Vitrine {
+	tb.Helper()
 	// Choose the addresses here, because a log that contains only warnings does not show them.
 	ports, err := loopback.Free(4)
 	if err != nil {
@@ -138,7 +157,7 @@ func Serve(tb testing.TB, binary string, store *Store, flags ...string) *Vitrine
 	}
 	v := &Vitrine{Store: store, http: ports[0], metrics: ports[1], debug: ports[2]}
 	began := time.Now()
-	v.Child = child.Start(tb, child.Spec{Name: "vitrine", Path: binary, Output: store.Dir + ".log", Args: append([]string{
+	v.Child = child.Start(tb, child.Spec{Name: "vitrine", Group: group, Path: binary, Output: store.Dir + ".log", Args: append([]string{
 		"serve", "--data-dir", store.Dir, "--log-format", "json", "--https-bind-address", "", "--http-bind-address", v.http,
 		"--metrics-bind-address", v.metrics, "--debug-bind-address", v.debug, "--health-probe-bind-address", ports[3],
 	}, flags...)})
@@ -233,6 +252,26 @@ func (v *Vitrine) Bulk(lines []byte) load.Request {
 	return v.request(http.MethodPost, "/v2/content/bulk", url.Values{"access_token": {v.Store.readWrite}}, lines)
 }
 
+// Replace returns a request that stores one item with an ID, whether or not the item exists.
+func (v *Vitrine) Replace(line []byte) load.Request {
+	return v.request(http.MethodPost, "/v2/content/bulk", url.Values{"access_token": {v.Store.readWrite}, "on_conflict": {"replace"}}, line)
+}
+
+// Delete returns a request that deletes an item.
+func (v *Vitrine) Delete(id int64) load.Request {
+	return v.request(http.MethodDelete, fmt.Sprintf("/v2/content/%d", id), url.Values{"access_token": {v.Store.readWrite}}, nil)
+}
+
+// Facets returns a request for the most frequent values of a field.
+func (v *Vitrine) Facets(field, q string) load.Request {
+	return v.request(http.MethodGet, "/v2/content/facets", url.Values{"access_token": {v.Store.readOnly}, "field": {field}, "q": {q}}, nil)
+}
+
+// Environment returns the variables with which the commands of Vitrine connect to the server.
+func (v *Vitrine) Environment() []string {
+	return []string{"VITRINE_SERVER=http://" + v.http, "VITRINE_TOKEN=" + v.Store.readWrite}
+}
+
 // CheckBulk returns an error unless exactly n lines were stored.
 func CheckBulk(answer []byte, n int) error {
 	if stored := bytes.Count(answer, []byte(`"status":201`)); stored != n {
@@ -250,7 +289,7 @@ func Total(list []byte) (int64, error) {
 	return total, nil
 }
 
-// Metric returns a metric without labels in /metrics.
+// Metric returns a metric in /metrics. The name of a metric with labels contains them, as in vitrine_items{property="shop/default"}.
 func (v *Vitrine) Metric(tb testing.TB, name string) float64 {
 	tb.Helper()
 	_, text := load.Do(tb, get(v.metrics, "/metrics"), http.StatusOK)
