@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -393,6 +394,26 @@ func TestInterruptLetsTheRequestFinish(t *testing.T) {
 	}
 	if at.Lines != 2 || at.Sent != 2 || at.Created != 2 {
 		t.Errorf("%+v; want the first request answered and the second not sent", at)
+	}
+}
+
+// TestInterruptWhileReading ends an import that waits for lines of a pipe. The lines before must be stored, and the import must not wait for
+// more.
+func TestInterruptWhileReading(t *testing.T) {
+	s := &bulkServer{}
+	c, _ := s.start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	from, to := io.Pipe()
+	defer to.Close()
+	go func() { _, _ = io.WriteString(to, withoutIDs) }()
+	at, err := c.Import(ctx, from, ImportOptions{ChunkLines: 3, Save: func(at Checkpoint) error {
+		if at.Lines == 3 {
+			cancel()
+		}
+		return nil
+	}})
+	if !errors.Is(err, context.Canceled) || at.Lines != 3 || at.Sent != 3 || at.Created != 3 {
+		t.Errorf("%+v, %v; want three lines stored, and the end of the context", at, err)
 	}
 }
 
