@@ -3,7 +3,6 @@ package engine
 import (
 	"testing"
 
-	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
@@ -54,7 +53,7 @@ func TestFitCache(t *testing.T) {
 			t.Errorf("a cache of 0 bytes keeps %d views", n)
 		}
 		for id := range int64(50) {
-			mustWrite(t, l, trialShop, beach(item.ID(id+2)))
+			mustWrite(t, l, trialShop, beach(id+2))
 		}
 		l.fitCache()
 		if n := views(l); n > 0 != want {
