@@ -43,6 +43,8 @@ type Options struct {
 	// segments small.
 	fs                                    vfs.FS
 	sealDocs, memoryParts, fanIn, maxDocs int
+	// leastCache is the value of CacheBytes if the cache grows with the items.
+	leastCache int64
 	// rankedHits is the value of read.Options.RankedHits.
 	rankedHits int
 	// patience is the maximum time for which Open waits until indexes are opened or rebuilt. retryAfter is the delay before the next attempt
@@ -56,7 +58,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.growingCache = o.CacheBytes == 0 && o.MemoryLimit == 0
-	o.CacheBytes = cmp.Or(o.CacheBytes, o.MemoryLimit/5, 128<<20)
+	o.CacheBytes = cmp.Or(o.CacheBytes, o.MemoryLimit/5, o.leastCache, 128<<20)
 	o.rankedHits = cmp.Or(o.rankedHits, 4096)
 	o.patience = cmp.Or(o.patience, 5*time.Second)
 	o.retryAfter = cmp.Or(o.retryAfter, 10*time.Second)
