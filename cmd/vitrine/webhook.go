@@ -97,10 +97,10 @@ func newWebhookReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay NAME",
 		Short: "Send the changes of the last hours to the receiver of a Webhook again",
-		Long: `Send the changes since a time to the receiver again, for example because it has lost deliveries. The server sends all of them, and some older
-ones, because it stores only some positions in the changes. Each item is sent as it is now. If the server has stored no position
-that is old enough, the receiver gets a reset, and has to list the items. The next attempt is immediate, even after a failed
-delivery or if the receiver has stopped the deliveries.`,
+		Long: `Send the changes since a time to the receiver again, for example because it has lost deliveries. The server begins at the last
+position that it recorded before this time, so it also sends some older changes. It sends each item as it is now. If it recorded no
+position before this time, it sends a reset, and the receiver has to list the items. The server makes the next attempt immediately,
+even after a failed delivery or if the receiver has stopped the deliveries.`,
 		Example: example(`
 # The receiver lost what it got in the last two hours
 kubectl vitrine webhook replay moderator --since 2h -n shop`),

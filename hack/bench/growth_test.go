@@ -36,7 +36,7 @@ var (
 // growthStages are the sizes at which the library is measured, in tenths of all items.
 var growthStages = []int{1, 3, 5, 10}
 
-// memoryLimits are the memory limits of the control groups in which the library is measured, in MiB, and 0 for no limit.
+// memoryLimits are the memory limits of the control groups in which the library is measured, in MiB.
 var memoryLimits = []int{8192, 4096, 2048, 1024}
 
 // growth is a run of BenchmarkGrowth.
@@ -182,13 +182,7 @@ func (g *growth) growthPages(b *testing.B, n int) {
 	g.compared(b, fmt.Sprintf("hot/%d", n), bare, slices.Repeat(pageLog{{p.hot}}, g.rounds))
 	g.compared(b, fmt.Sprintf("zipf/%d", n), bare, p.zipf)
 	bare.Stop(b, syscall.SIGTERM)
-	m := g.vitrine.Memory(b, g.store())
-	index, indexed := subject.IndexSize(m.Files)
-	measures(b, "size", strconv.Itoa(n), map[report.Metric]int64{
-		report.Items: int64(n), report.Heap: int64(g.vitrine.Metric(b, "go_memstats_heap_inuse_bytes")),
-		report.Resident: m.Resident, report.Anonymous: m.Anonymous, report.File: m.File, report.Mapped: m.Mapped,
-		report.Disk: child.DiskUsage(b, g.store()), report.Index: index / max(1, indexed),
-	})
+	g.size(b, strconv.Itoa(n), n)
 }
 
 // asked returns a contender that sends one request after the other.

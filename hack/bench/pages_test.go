@@ -142,7 +142,7 @@ func (s *suite) early(tb testing.TB) {
 	tb.Helper()
 	p, bare := s.recorded(tb, "book-early", func(p pagePlan) []pageLog { return []pageLog{p.zipf} })
 	s.compared(tb, "early-zipf", bare, p.zipf)
-	s.size(tb, s.items/5)
+	s.size(tb, report.Vitrine, s.items/5)
 	bare.Stop(tb, syscall.SIGTERM)
 }
 
@@ -158,7 +158,7 @@ func (s *suite) pages(tb testing.TB) {
 	if len(p.first[0]) > 0 { // in a small library, no filter is long enough
 		alternate(tb, "depth", s.rounds, reader(report.FirstPage, s.vitrine.CPU, "", urls(s.vitrine, p.first)), reader(report.LastPage, s.vitrine.CPU, "", urls(s.vitrine, p.last)))
 	}
-	s.size(tb, s.items)
+	s.size(tb, report.Vitrine, s.items)
 	s.cold(tb, p.uniform)
 }
 

@@ -103,12 +103,12 @@ func (s *suite) importRaw(tb testing.TB, index string, bodies [][]byte, count in
 	return r
 }
 
-// size reports the sizes of Vitrine's store and process.
-func (s *suite) size(tb testing.TB, items int) {
+// size reports the sizes of Vitrine's store and process, under the name of a series.
+func (s *suite) size(tb testing.TB, series string, items int) {
 	tb.Helper()
 	m := s.vitrine.Memory(tb, s.vitrine.Store.Dir)
 	index, indexed := subject.IndexSize(m.Files)
-	measures(tb, "size", report.Vitrine, map[report.Metric]int64{
+	measures(tb, "size", series, map[report.Metric]int64{
 		report.Items: int64(items), report.Heap: int64(s.vitrine.Metric(tb, "go_memstats_heap_inuse_bytes")),
 		report.Resident: m.Resident, report.Anonymous: m.Anonymous, report.File: m.File, report.Mapped: m.Mapped,
 		report.Disk: child.DiskUsage(tb, s.vitrine.Store.Dir), report.Index: index / max(1, indexed),

@@ -14,8 +14,9 @@ import (
 // Group is a control group with a memory limit. The kernel counts the memory of its processes, and the pages of files that they read first.
 // github.com/containerd/cgroups was refused, because it needs a D-Bus client and protocol buffers to write one file.
 type Group struct {
-	dir     string
-	version int
+	dir string
+	// cached is the name, in memory.stat, of the number of bytes of files in memory. It depends on the version of the control groups.
+	cached string
 }
 
 // mount is the directory of the control groups.
@@ -24,10 +25,10 @@ const mount = "/sys/fs/cgroup"
 // NewGroup creates a control group. It needs root. limit is in bytes. The group is removed at the end of the test.
 func NewGroup(tb testing.TB, name string, limit int64) *Group {
 	tb.Helper()
-	g := &Group{dir: filepath.Join(mount, "memory", name), version: 1}
+	g := &Group{dir: filepath.Join(mount, "memory", name), cached: "cache"}
 	setting := "memory.limit_in_bytes"
 	if _, err := os.Stat(filepath.Join(mount, "cgroup.controllers")); err == nil {
-		g, setting = &Group{dir: filepath.Join(mount, name), version: 2}, "memory.max"
+		g, setting = &Group{dir: filepath.Join(mount, name), cached: "file"}, "memory.max"
 		if err := os.WriteFile(filepath.Join(mount, "cgroup.subtree_control"), []byte("+memory"), 0); err != nil {
 			tb.Fatalf("let control groups limit memory: %v", err)
 		}
@@ -60,12 +61,11 @@ func (g *Group) Use(tb testing.TB) (u Use) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cached := []string{"", "cache", "file"}[g.version]
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, _ := strconv.ParseInt(value, 10, 64)
 		switch name {
-		case cached:
+		case g.cached:
 			u.Cached = n
 		case "pgmajfault":
 			u.Faults = n

@@ -113,11 +113,8 @@ func cell(m Measure, show func(float64) string) string {
 	return show(m.Value)
 }
 
-func rate(seconds float64) string    { return significant(1 / seconds) }
-func count(v float64) string         { return thousands(v) }
-func gib(v float64) string           { return fmt.Sprintf("%.2f GiB", v/(1<<30)) }
-func beside(a, b string) string      { return a + " (" + b + ")" }
-func limitName(mebibytes int) string { return fmt.Sprintf("limit-%d", mebibytes) }
+func rate(seconds float64) string { return significant(1 / seconds) }
+func gib(v float64) string        { return fmt.Sprintf("%.2f GiB", v/(1<<30)) }
 
 // growthRows are the rows of the table.
 func growthRows() []growthRow {
@@ -127,7 +124,7 @@ func growthRows() []growthRow {
 	pages := func(what, workload string) growthRow {
 		return growthRow{what, func(r *Run, n string) string {
 			w := "Growth/" + workload + "/" + n
-			return beside(cell(one(w, Vitrine, CPU)(r), duration), cell(ratio(w, Vitrine, Bare, CPU)(r), times))
+			return fmt.Sprintf("%s (%s)", cell(one(w, Vitrine, CPU)(r), duration), cell(ratio(w, Vitrine, Bare, CPU)(r), times))
 		}}
 	}
 	rows := []growthRow{
@@ -156,12 +153,12 @@ func growthRows() []growthRow {
 		of("index without the items' bytes, per item", "size", Index, octets),
 	}
 	for _, limit := range []int{8192, 4096, 2048, 1024} {
-		at := fmt.Sprintf("memory limit of %d GiB: ", limit/1024)
+		at, name := fmt.Sprintf("memory limit of %d GiB: ", limit/1024), fmt.Sprintf("limit-%d", limit)
 		rows = append(rows,
-			of(at+"ready, nothing in the page cache", limitName(limit)+"-start", Time, duration),
-			of(at+"random pages/s", limitName(limit), Time, rate),
-			of(at+"files in memory", limitName(limit)+"-use", Cached, gib),
-			of(at+"page faults that read from the disk", limitName(limit)+"-use", Faults, count))
+			of(at+"ready, nothing in the page cache", name+"-start", Time, duration),
+			of(at+"random pages/s", name, Time, rate),
+			of(at+"files in memory", name+"-use", Cached, gib),
+			of(at+"page faults that read from the disk", name+"-use", Faults, thousands))
 	}
 	return append(rows,
 		of("backup", "backup", Time, duration),
