@@ -120,9 +120,10 @@ var rooms = map[string]room{
 		others: []string{},
 	},
 	"server/engine/search": {
-		own:    append([]string{"server/engine/segment", "server/eval", "server/flight"}, domain...),
+		own:    append([]string{"server/engine/scratch", "server/engine/segment", "server/eval", "server/flight"}, domain...),
 		others: []string{"github.com/RoaringBitmap/roaring/v2"},
 	},
+	"server/engine/scratch": {others: []string{"golang.org/x/sys/"}},
 	"server/engine/index": {
 		own:    append([]string{"server/engine/segment", "server/parallel", "server/store"}, domain...),
 		others: []string{"github.com/RoaringBitmap/roaring/v2", "github.com/cockroachdb/pebble/v2"},

@@ -99,6 +99,9 @@ var fires = map[string]struct{ loud, quiet string }{
 		buckets("GET", "/v2/content/items", "60", "0"), buckets("GET", "/v2/content/items", "60", "60") + "\n" + buckets("GET", "/v2/content/bulk", "60", "0") + "\n" + buckets("GET", "/v2/content/changes", "60", "0") + "\n" + buckets("GET", "/v2/content/filters/{filter_uuid}/events", "60", "0"),
 	},
 	"VitrineMemoryFull": {`vitrine_memory_pressure 2x60`, `vitrine_memory_pressure 1x60`},
+	"VitrineMemorySmall": {
+		mapped("9", "2", "1"), mapped("8", "2", "1") + "\n" + `vitrine_library_bytes{pod="b",kind="mapped-items"} 99x60` + "\n" + `vitrine_memory_limit_bytes{pod="b"} 0x60`,
+	},
 	"VitrineVolumeFillsUp": {
 		volume("vitrine", "10"), volume("vitrine", "20") + "\n" + volume("other", "1"),
 	},
@@ -134,6 +137,12 @@ func buckets(method, route, all, fast string) string {
 	}
 	return series("0.5", fast) + series("10", all) + series("+Inf", all) +
 		`vitrine_http_request_seconds_count{method="` + method + `",route="` + route + `"} 0+` + all + "x60"
+}
+
+// mapped returns the series of a server with these numbers of bytes of items, of the index, and of its memory limit.
+func mapped(items, index, limit string) string {
+	return `vitrine_library_bytes{pod="a",kind="mapped-items"} ` + items + "x60\n" + `vitrine_library_bytes{pod="a",kind="mapped-index"} ` + index +
+		"x60\n" + `vitrine_memory_limit_bytes{pod="a"} ` + limit + "x60\nvitrine_memory_pressure{pod=\"a\"} 0x60"
 }
 
 func volume(claim, free string) string {

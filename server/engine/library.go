@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -33,7 +34,9 @@ var _ library.Library = (*Library)(nil)
 func Open(o Options) (*Library, error) {
 	o = o.withDefaults()
 	l := &Library{options: o, closing: make(chan struct{}), watchEnded: make(chan struct{})}
-	l.follower = &follower{options: o, cache: search.NewCache(o.CacheBytes), room: segment.NewRoom(o.room())}
+	cache := search.NewCache(o.CacheBytes)
+	cache.ShelfFrom = cmp.Or(o.shelfFrom, cache.ShelfFrom)
+	l.follower = &follower{options: o, cache: cache, room: segment.NewRoom(o.room())}
 	if err := l.follower.requireStore(); err != nil {
 		return nil, err
 	}

@@ -43,6 +43,7 @@ func (l *Library) viewMeasures() []library.Measure {
 	return []library.Measure{
 		{Name: "views", Help: "Number of cached views. A view is either the set of documents in a segment that match a query, or a sort order of a segment.", Value: float64(s.Views)},
 		{Name: "view_bytes", Help: "Size of the cached views, in bytes.", Value: float64(s.Bytes)},
+		{Name: "view_file_bytes", Help: "Size of the files without names that contain large views, in bytes.", Value: float64(s.Shelved)},
 		{Name: "view_hits_total", Help: "View cache hits.", Counter: true, Value: float64(s.Hits)},
 		{Name: "view_misses_total", Help: "View cache misses.", Counter: true, Value: float64(s.Misses)},
 		{Name: "view_evictions_total", Help: "Evictions of the view cache.", Counter: true, Value: float64(s.Evicted)},

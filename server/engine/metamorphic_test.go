@@ -86,7 +86,7 @@ func newTrial(t *testing.T, seed uint64) *trial {
 		small.rankedHits = 1 + r.IntN(12)
 	}
 	if r.IntN(3) == 0 {
-		small.CacheBytes = 1 + r.Int64N(20_000)
+		small.CacheBytes, small.shelfFrom = 1+r.Int64N(20_000), r.Int64N(200)
 	}
 	for _, s := range []*subject{{name: "engine", options: small}, {name: "reopened engine", options: small, disk: madeDisk(t)}} {
 		s.options.Clock = r.clock.Now

@@ -23,8 +23,8 @@ type Options struct {
 	// MemoryLimit is the memory limit of the process in bytes; 0 means no limit. It determines the default of CacheBytes. A small limit
 	// also reduces the amount of data that is buffered in memory before it is written to files.
 	MemoryLimit int64
-	// CacheBytes limits the memory for cached views of segments (the documents that match a query, and orders). 0 means one fifth of
-	// MemoryLimit. If there is no MemoryLimit, 0 means 128 MiB, or cacheBytesPerItem for each item if that is more.
+	// CacheBytes limits the memory for cached views of segments (the documents that match a query, and orders). 0 means one tenth of
+	// MemoryLimit, or 128 MiB if there is no MemoryLimit. Large views that are used repeatedly are in files instead.
 	CacheBytes int64
 	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Tight and above, the library shrinks the
 	// cache to CacheBytes/tightShare, and drops data derived from segments. For library.Full, see store.Options.
@@ -37,14 +37,12 @@ type Options struct {
 	// AcceptLoss is the name of a loss that may be accepted (see store.Options).
 	AcceptLoss string
 
-	growingCache bool // whether CacheBytes is only the least size of the cache
-
 	// Only tests set the fields below. fs is the file system. sealDocs, memoryParts, fanIn and maxDocs are passed to index.Options, to make
 	// segments small.
 	fs                                    vfs.FS
 	sealDocs, memoryParts, fanIn, maxDocs int
-	// leastCache is the value of CacheBytes if the cache grows with the items.
-	leastCache int64
+	// shelfFrom is the value of search.Cache.ShelfFrom.
+	shelfFrom int64
 	// rankedHits is the value of read.Options.RankedHits.
 	rankedHits int
 	// patience is the maximum time for which Open waits until indexes are opened or rebuilt. retryAfter is the delay before the next attempt
@@ -57,8 +55,7 @@ func (o Options) withDefaults() Options {
 		o.Clock = time.Now
 	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	o.growingCache = o.CacheBytes == 0 && o.MemoryLimit == 0
-	o.CacheBytes = cmp.Or(o.CacheBytes, o.MemoryLimit/5, o.leastCache, 128<<20)
+	o.CacheBytes = cmp.Or(o.CacheBytes, o.MemoryLimit/10, 128<<20)
 	o.rankedHits = cmp.Or(o.rankedHits, 4096)
 	o.patience = cmp.Or(o.patience, 5*time.Second)
 	o.retryAfter = cmp.Or(o.retryAfter, 10*time.Second)

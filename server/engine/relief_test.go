@@ -30,31 +30,3 @@ func TestDropDerived(t *testing.T) {
 	}
 	read()
 }
-
-// TestFitCache checks that the cache grows with the number of items, unless its size is set.
-func TestFitCache(t *testing.T) {
-	q, err := query.Parse("content_type:image AND text:beach")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want, options := range map[bool]Options{true: {leastCache: 1}, false: {CacheBytes: 1}} {
-		l := openShop(t, options)
-		views := func() int {
-			t.Helper()
-			if _, err := l.Read(t.Context(), library.Read{Property: trialShop, Query: q.Root, Limit: 1}); err != nil {
-				t.Fatal(err)
-			}
-			return l.follower.cache.Stats().Views
-		}
-		if n := views(); n != 0 {
-			t.Errorf("a cache of one byte keeps %d views", n)
-		}
-		for id := range int64(50) {
-			mustWrite(t, l, trialShop, beach(id+1))
-		}
-		l.fitCache()
-		if n := views(); n > 0 != want {
-			t.Errorf("%+v, 50 items: the cache keeps %d views", options, n)
-		}
-	}
-}

@@ -13,10 +13,14 @@ import (
 
 // Cache holds the views of all corpora: the documents that match a query or have a number, orders of documents, plain bits and counts. A
 // view is valid for the life of its segment. Writes invalidate no views except counts, so the cost of a write does not depend on the number
-// of filters. When the views exceed the size limit, the cache examines the oldest view: if it was used since it became the newest, it
+// of filters. Large views that are made repeatedly are moved to a shelf, a file for each segment. When the views exceed the size limit, the cache examines the oldest view: if it was used since it became the newest, it
 // becomes the newest again; otherwise, the cache evicts it (the CLOCK algorithm). When a segment is dropped, all of its views are dropped
 // too. A view also includes documents that were deleted after it was made; see View.gone.
 type Cache struct {
+	// ShelfFrom is the minimum size in bytes of a view that is moved to a file when it is made for the second time. Smaller views are made
+	// again quickly. NewCache sets it to 4 KiB. Change it only before the first use.
+	ShelfFrom int64
+
 	mu    sync.Mutex
 	limit int64
 	count int
@@ -31,9 +35,11 @@ type Cache struct {
 	serial          uint64
 
 	// Each element of recent is the upper half of the hash of the key that noteUse recorded there last. cleared counts the calls of Shrink(0).
-	recent  [4096]atomic.Uint32
+	recent  [1 << 16]atomic.Uint32
 	seed    maphash.Seed
 	cleared atomic.Uint64
+
+	shelved atomic.Int64 // the size of the views on all shelves in bytes
 
 	sums sync.Pool // of *sums
 	bits sync.Pool // of *[]uint64
@@ -47,7 +53,7 @@ const viewOverhead = 256
 
 // NewCache returns a Cache that keeps views of at most `limit` bytes in total. With a limit of 0, it keeps none.
 func NewCache(limit int64) *Cache {
-	c := &Cache{limit: limit, seed: maphash.MakeSeed()}
+	c := &Cache{ShelfFrom: shelfFrom, limit: limit, seed: maphash.MakeSeed()}
 	c.ring.prev, c.ring.next = &c.ring, &c.ring
 	c.bitsRing.prev, c.bitsRing.next = &c.bitsRing, &c.bitsRing
 	return c
@@ -61,6 +67,7 @@ type derived struct {
 	// cache.mu guards views and making. making holds the views that are being made.
 	views  map[string]*View
 	making map[string]*making
+	shelf  shelf
 	memo
 }
 
@@ -81,6 +88,7 @@ func (c *Cache) of(s *segment.Segment) *derived {
 			defer c.mu.Unlock()
 			c.serial++
 			d.serial = c.serial
+			d.shelf = shelf{segment: s, total: &c.shelved}
 			d.views, d.making = map[string]*View{}, map[string]*making{}
 		}
 		return d
@@ -103,10 +111,11 @@ func (d *derived) Drop() {
 	for _, v := range d.views {
 		d.cache.remove(v)
 	}
+	d.shelf.close()
 }
 
-// get returns the view of a key. If there is none, get calls build and keeps the view. Concurrent callers share one build. If the build
-// fails, for example because the context of its caller ends, the next waiting caller builds the view.
+// get returns the view of a key, from the cache or the shelf. If there is none, get calls build and keeps the view. Concurrent callers share
+// one build. If the build fails, for example because the context of its caller ends, the next waiting caller builds the view.
 func (d *derived) get(ctx context.Context, key string, build func() (*View, error)) (*View, error) {
 	c := d.cache
 	if c == nil {
@@ -159,7 +168,14 @@ func (d *derived) build(key string, m *making, build func() (*View, error)) (fre
 			close(m.done)
 		}
 	}()
-	return build()
+	if shelved := d.shelf.view(key); shelved != nil {
+		return shelved, nil
+	}
+	again := d.noteUse(key)
+	if fresh, err = build(); err == nil && again && fresh.bits == nil && fresh.tally == nil && fresh.size() >= d.cache.ShelfFrom {
+		fresh = d.shelf.put(key, fresh)
+	}
+	return fresh, err
 }
 
 // has reports whether a key has a view.
@@ -211,10 +227,22 @@ func (d *derived) keep(key string, fresh *View) {
 // measure sets the fields that the cache needs: the derived data, the key and the size.
 func (v *View) measure(of *derived, key string) {
 	v.of, v.key = of, key
-	v.bytes = int64(len(key)+4*len(v.sorted)+8*len(v.bits)) + viewOverhead
-	if v.sorted == nil && v.docs != nil {
-		v.bytes += int64(v.docs.GetSizeInBytes())
+	v.bytes = int64(len(key)) + viewOverhead + v.size()
+}
+
+// size returns the memory of the documents in bytes.
+func (v *View) size() int64 {
+	n := int64(8 * len(v.bits))
+	switch {
+	case v.shelved && v.docs != nil:
+		n += containerBytes * int64(v.docs.Stats().Containers)
+	case v.shelved:
+	case v.sorted == nil && v.docs != nil:
+		n += int64(v.docs.GetSizeInBytes())
+	default:
+		n += int64(4 * len(v.sorted))
 	}
+	return n
 }
 
 // add is like keep, for a view that has been measured. The caller holds cache.mu.
@@ -243,14 +271,6 @@ func (c *Cache) Shrink(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shrinkTo(bytes)
-}
-
-// Resize changes the limit of the cache.
-func (c *Cache) Resize(limit int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.limit = limit
-	c.shrinkTo(limit)
 }
 
 func (c *Cache) shrinkTo(bytes int64) {
@@ -304,6 +324,8 @@ type CacheStats struct {
 	// Views is the number of views in the cache. Bytes is their total size.
 	Views int
 	Bytes int64
+	// Shelved is the total size of the files with views in bytes.
+	Shelved int64
 	// Hits and Misses count lookups since the start. Evicted counts views that were removed to limit the size.
 	Hits, Misses, Evicted int64
 }
@@ -312,7 +334,7 @@ type CacheStats struct {
 func (c *Cache) Stats() CacheStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return CacheStats{Views: c.count, Bytes: c.bytes, Hits: c.hits.Load(), Misses: c.misses, Evicted: c.evicted}
+	return CacheStats{Views: c.count, Bytes: c.bytes, Shelved: c.shelved.Load(), Hits: c.hits.Load(), Misses: c.misses, Evicted: c.evicted}
 }
 
 // Carry creates views of a merged segment from the views of the merge's inputs. If all inputs have a view with the same key, the new view

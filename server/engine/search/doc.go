@@ -26,11 +26,12 @@
 //	clause.go, scoring.go, runner_*.go           scores, block by block
 //	node.go, leaf.go, leaf_*.go, frequent.go     documents that match
 //	corpus.go, tags.go, units.go, unitlists.go   a snapshot, and what rules add to its items
-//	cache.go, view.go, memo.go, scoretable.go    what is kept with a segment
+//	cache.go, shelf.go, view.go                  the views of a segment, in memory and in a file
+//	memo.go, scoretable.go                       what else is kept with a segment
 //	terms.go, kind.go, set.go, block.go, hit.go  the small types that the others share
 //
 // The package never writes to data that segments and caches return. A node changes only sets that it has created itself. Bitmaps that
 // Match returns may share memory with the segment, so they are valid only while the segment is open.
 //
-// The package may import flight, segment, eval, and the domain.
+// The package may import flight, scratch, segment, eval, and the domain.
 package search

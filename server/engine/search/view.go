@@ -20,6 +20,8 @@ type View struct {
 
 	// tally is set, and docs, sorted and bits are nil, if the view holds only a number of documents.
 	tally *tally
+	// shelved is set if docs and sorted are in the file of a shelf instead of the heap.
+	shelved bool
 
 	died atomic.Pointer[died]
 

@@ -277,6 +277,7 @@ func (f *Field) bits(words func(count int) []uint64) []uint64 {
 	if !isNumber(f.entry.Type) || f.column.Sparse {
 		return nil
 	}
+	f.prefetchColumn()
 	found := words(f.s.dir.Docs)
 	if f.entry.Present.Len > 0 {
 		present := make([]uint64, len(found))
@@ -296,6 +297,7 @@ func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 	if found := f.bits(words); found != nil {
 		return roaring.FromDense(found, false)
 	}
+	f.prefetchColumn()
 	places := words(f.entry.Docs)
 	out := roaring.New()
 	docs := f.Present().Iterator()
@@ -305,6 +307,13 @@ func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 		}
 	}
 	return out
+}
+
+// prefetchColumn begins to read the whole column from the disk, if the segment is in a room that is too small.
+func (f *Field) prefetchColumn() {
+	if at := f.column.span; at.Len > prefetchFrom && f.s.small() {
+		f.s.readAhead(int(at.Off), int(at.Off+at.Len))
+	}
 }
 
 // Ordinals returns, for each document, 1 + the ordinal of its lowest term, or 0 if the document has no term. Ordinals have the same order

@@ -133,9 +133,10 @@ func readFile(path string) ([]byte, func() error, error) {
 	return b, func() error { return nil }, err
 }
 
-// Room is the memory in which the kernel can keep the files of open segments. If the files are larger, most pages of items must be read from
-// the disk, and what the kernel reads ahead would displace pages that are needed again. The segments then advise the kernel to read only the
-// pages of items that are accessed, and Prefetch begins to read the items of a page together.
+// Room is the memory in which the kernel can keep the files of open segments. If the files are larger, most reads come from the disk, and what
+// the kernel reads around them (often 128 KiB, on some machines 8 MiB) would displace pages that are needed again. The segments then advise
+// the kernel to read only the pages that are accessed. They ask for longer ranges before they read them: the items of a page (Prefetch),
+// the documents of a term, and a column that is scanned.
 //
 // A Room is safe for concurrent use. A nil Room is large enough for all files.
 type Room struct {
@@ -196,11 +197,11 @@ func (r *Room) judge() {
 // small reports whether the room of the segment is too small for all files.
 func (s *Segment) small() bool { return s.room != nil && s.room.short.Load() }
 
-// advise tells the kernel whether the items are read singly, without the pages around them.
-func (s *Segment) advise(singly bool) {
-	end := len(magic) + int(s.dir.Items.Off+s.dir.Items.Len)
-	readSingly(s.whole[:end-end%os.Getpagesize()], singly)
-}
+// prefetchFrom is the minimum number of bytes of a range that is worth a system call before it is read.
+const prefetchFrom = 4 << 10
+
+// advise tells the kernel whether the file is read singly, without the pages around what is accessed.
+func (s *Segment) advise(singly bool) { readSingly(s.whole, singly) }
 
 // Prefetch begins to read the item of a document from the disk, if its segment is in a room that is too small. Call it for several documents
 // before reading their items, so that the disk reads them at the same time.

@@ -73,6 +73,10 @@ func (p Postings) documents() (kind byte, docs, rest []byte) {
 	if !ok || n > uint64(len(rest)) {
 		return listed, nil, nil
 	}
+	if n > prefetchFrom && p.s.small() {
+		at := len(p.s.data) - len(rest)
+		p.s.readAhead(at, at+int(n))
+	}
 	return kind, rest[:n:n], rest[n:]
 }
 

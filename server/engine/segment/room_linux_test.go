@@ -64,7 +64,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// readsSingly reports whether the kernel reads only the accessed pages of the items of a file, and whether the file is mapped.
+// readsSingly reports whether the kernel reads only the accessed pages of all parts of a file, and whether the file is mapped.
 func readsSingly(t *testing.T, path string) (singly, mapped bool) {
 	t.Helper()
 	smaps, err := os.Open("/proc/self/smaps")
@@ -72,13 +72,15 @@ func readsSingly(t *testing.T, path string) (singly, mapped bool) {
 		t.Fatal(err)
 	}
 	defer smaps.Close()
+	singly = true
+	inside := false // whether the line describes a part of the file
 	for lines := bufio.NewScanner(smaps); lines.Scan(); {
 		line := lines.Text()
 		if strings.HasSuffix(line, path) {
-			mapped = true
-		} else if flags, ok := strings.CutPrefix(line, "VmFlags:"); ok && mapped {
-			return slices.Contains(strings.Fields(flags), "rr"), true
+			mapped, inside = true, true
+		} else if flags, ok := strings.CutPrefix(line, "VmFlags:"); ok && inside {
+			singly, inside = singly && slices.Contains(strings.Fields(flags), "rr"), false
 		}
 	}
-	return false, mapped
+	return singly && mapped, mapped
 }

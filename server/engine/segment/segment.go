@@ -198,6 +198,9 @@ func (s *Segment) within(b *roaring.Bitmap) bool {
 	return b.IsEmpty() || int(b.Maximum()) < s.dir.Docs
 }
 
+// Path returns the path of the file, or "" if the segment is only in memory.
+func (s *Segment) Path() string { return s.path }
+
 // Len returns the number of documents, including deleted ones.
 func (s *Segment) Len() int { return s.dir.Docs }
 
