@@ -18,8 +18,9 @@ S3SERVER := CGO_ENABLED=0 $(GO) tool -n -modfile='$(CURDIR)/hack/tools/versitygw
 # all of them.
 MODULES := . $(patsubst %/go.mod,%,$(filter-out hack/tools/%,$(sort $(wildcard hack/*/go.mod))))
 # Packages with goroutines, which make test runs only under the race detector. cmd/vitrine is not in this list, because its tests set memory
-# limits, and the detector alone needs more memory. make opensearch runs server/opensearch under the detector.
-RACE := ./server/client/... ./server/console/... ./server/engine/... ./server/flight/... ./server/httpapi/... ./server/library/... ./server/reference/... ./server/store/... ./controllers/... ./internal/...
+# limits, and the detector alone needs more memory. make opensearch runs server/opensearch under the detector. Their tests start in this order.
+# The longest come first, so that both processors are busy until the end.
+RACE := ./controllers/... ./server/engine/... ./server/httpapi/... ./server/store/... ./internal/... ./server/client/... ./server/console/... ./server/flight/... ./server/library/... ./server/reference/...
 # make must be the direct parent of these programs, without a shell or the go command in between, because they stop everything when make is
 # killed.
 LOCALRUN := bin/localrun
