@@ -100,7 +100,7 @@ func (l *Library) Read(ctx context.Context, r library.Read) (*library.Page, erro
 
 // Forget drops cached results of queries: views, orders, ranked listings and bound queries. It also drops bound rules that depend on other
 // items or on the time. The next reads compute these results again. Forget keeps other bound rules. It also keeps the data that stays with
-// each segment until the segment is merged: statistics, length norms, sketches of terms and lists of units. Benchmarks call Forget to
+// each segment until the segment is merged: large views in files, statistics, length norms, sketches of terms and lists of units. Benchmarks call Forget to
 // measure first reads.
 func (l *Library) Forget() {
 	l.follower.cache.Shrink(0)

@@ -13,8 +13,9 @@ func TestLibrary(t *testing.T) {
 	for name, o := range map[string]Options{
 		"defaults": {},
 		// Nearly every batch causes a seal or a merge, so that even a few items exercise all code paths.
-		"tiny segments": {sealDocs: 3, memoryParts: 2, fanIn: 2, maxDocs: 64},
-		"no cache":      {sealDocs: 8, memoryParts: 1, fanIn: 2, maxDocs: 64, CacheBytes: 1, shelfFrom: 1},
+		"tiny segments":         {sealDocs: 3, memoryParts: 2, fanIn: 2, maxDocs: 64},
+		"no cache":              {sealDocs: 8, memoryParts: 1, fanIn: 2, maxDocs: 64, CacheBytes: 1},
+		"no cache, but shelves": {sealDocs: 8, memoryParts: 1, fanIn: 2, maxDocs: 64, CacheBytes: 1, shelfFrom: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			librarytest.Run(t, func(t *testing.T, dir string, clock func() time.Time) library.Library {

@@ -30,3 +30,37 @@ func TestDropDerived(t *testing.T) {
 	}
 	read()
 }
+
+// TestShelves checks that views of a segment in a file leave the heap if the cache has no room for them, and that answers stay the same.
+func TestShelves(t *testing.T) {
+	q, err := query.Parse("content_type:image AND text:beach")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Dir: t.TempDir(), CacheBytes: 1, shelfFrom: 1}
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, l, definedProperty(trialShop))
+	for id := range int64(50) {
+		mustWrite(t, l, trialShop, beach(id+1))
+	}
+	if err := l.Close(); err != nil { // seals the items in memory
+		t.Fatal(err)
+	}
+	if l, err = Open(o); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 4 {
+		l.follower.property(trialShop).reads.Forget()
+		p, err := l.Read(t.Context(), library.Read{Property: trialShop, Query: q.Root, Limit: 1})
+		if err != nil || p.Total != 50 {
+			t.Fatalf("%d items, error %v", p.Total, err)
+		}
+	}
+	if s := l.follower.cache.Stats(); s.Shelved == 0 {
+		t.Errorf("no view is in a file: %+v", s)
+	}
+}

@@ -22,7 +22,9 @@ type listing struct {
 	library.Listing
 	snapshot *Snapshot
 	// now is the value of `now` in the queries.
-	now      time.Time
+	now time.Time
+	// moves is set if the queries contain `now`.
+	moves    bool
 	audience query.Audience
 	// valid is the interval in which the matches of the queries do not depend on the time. until is the next time at which the matches of the
 	// queries or rules can change without a write; zero means never.
@@ -125,11 +127,8 @@ func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, e
 // valid, newListing uses the time of that binding, so that cached results can be reused.
 func (s *Snapshot) newListing(ctx context.Context, of library.Listing, name listingName, r library.Read) (*listing, error) {
 	l := &listing{Listing: of, snapshot: s, audience: r.Audience, name: name, now: r.Now}
-	moves := false
-	for _, part := range of.Parts {
-		moves = moves || query.UsesNow(part.Query)
-	}
-	if moves {
+	l.moves = slices.ContainsFunc(of.Parts, func(p library.Part) bool { return query.UsesNow(p.Query) })
+	if l.moves {
 		var err error
 		before := s.property.versions.boundAt(name)
 		if !before.IsZero() && before.Before(r.Now) {
@@ -194,6 +193,7 @@ func (l *listing) bindQueries(ctx context.Context) error {
 		if l.queries[i], err = search.Bind(ctx, root, s.corpus); err != nil {
 			return err
 		}
+		l.queries[i].Fleeting = l.moves
 	}
 	l.order, err = s.corpus.Order(ctx, l.Order, func(id item.ID) int64 { return library.RandomPlace(l.Seed, id) })
 	return err

@@ -37,38 +37,53 @@ func New(dir string, capacity int) (*File, error) {
 	return &File{file: f, mapped: mapped}, nil
 }
 
-// AppendNumbers is like Append, for numbers.
-func (f *File) AppendNumbers(data []uint32) ([]uint32, error) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	copied, err := f.Append(unsafe.Slice((*byte)(unsafe.Pointer(&data[0])), 4*len(data)))
-	if err != nil {
-		return nil, err
-	}
-	return unsafe.Slice((*uint32)(unsafe.Pointer(&copied[0])), len(data)), nil
-}
-
-// Append copies data to the end of the file, and returns the copy, which is read-only and valid until Close. Its address is a multiple of 8.
-// Append returns ErrFull if the data does not fit, or if the disk has less than 1 GiB of free space.
-func (f *File) Append(data []byte) ([]byte, error) {
+// Append copies bytes and numbers to the end of the file, and returns the copies, which are read-only and valid until Close. It copies
+// nothing and returns ErrFull if they do not fit, or if the disk has less than 1 GiB of free space. Empty slices result in nil.
+func (f *File) Append(bytes []byte, numbers []uint32) ([]byte, []uint32, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	from := (f.used + 7) &^ 7
-	if from+len(data) > len(f.mapped) {
-		return nil, ErrFull
+	if !f.fits(len(bytes) + 4*len(numbers)) {
+		return nil, nil, ErrFull
 	}
+	b, err := f.write(bytes)
+	if err != nil || len(numbers) == 0 {
+		return b, nil, err
+	}
+	n, err := f.write(unsafe.Slice((*byte)(unsafe.Pointer(&numbers[0])), 4*len(numbers)))
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, unsafe.Slice((*uint32)(unsafe.Pointer(&n[0])), len(numbers)), nil
+}
+
+// Fits reports whether Append can store this number of bytes.
+func (f *File) Fits(bytes int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fits(bytes)
+}
+
+func (f *File) fits(bytes int) bool {
 	var disk unix.Statfs_t
-	if err := unix.Fstatfs(int(f.file.Fd()), &disk); err != nil {
-		return nil, fmt.Errorf("determine the free space of the disk: %w", err)
+	return f.used+bytes+2*alignment <= len(f.mapped) && unix.Fstatfs(int(f.file.Fd()), &disk) == nil && disk.Bavail*uint64(disk.Bsize) >= leastFree
+}
+
+// alignment is the number of bytes of which each address in the file is a multiple.
+const alignment = 8
+
+// write copies bytes to the end of the file. The caller holds mu.
+func (f *File) write(bytes []byte) ([]byte, error) {
+	if len(bytes) == 0 {
+		return nil, nil
 	}
-	if disk.Bavail*uint64(disk.Bsize) < leastFree {
-		return nil, ErrFull
-	}
-	if _, err := f.file.WriteAt(data, int64(from)); err != nil {
+	from := (f.used + alignment - 1) / alignment * alignment
+	if _, err := f.file.WriteAt(bytes, int64(from)); err != nil {
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+			err = ErrFull
+		}
 		return nil, fmt.Errorf("write to a scratch file: %w", err)
 	}
-	f.used = from + len(data)
+	f.used = from + len(bytes)
 	return f.mapped[from:f.used:f.used], nil
 }
 

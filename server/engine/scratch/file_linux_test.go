@@ -1,7 +1,6 @@
 package scratch
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,22 +14,18 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := f.Append([]byte("abc"))
-	if err != nil || string(a) != "abc" {
-		t.Fatalf("%q, error %v", a, err)
+	a, n, err := f.Append([]byte("abc"), []uint32{1, 1 << 31})
+	if err != nil || string(a) != "abc" || !slices.Equal(n, []uint32{1, 1 << 31}) {
+		t.Fatalf("%q, %v, error %v", a, n, err)
 	}
-	n, err := f.AppendNumbers([]uint32{1, 1 << 31})
-	if err != nil || !slices.Equal(n, []uint32{1, 1 << 31}) {
-		t.Fatalf("%v, error %v", n, err)
+	if a, n, err := f.Append(nil, nil); err != nil || a != nil || n != nil {
+		t.Errorf("nothing: %v, %v, error %v", a, n, err)
 	}
-	if none, err := f.AppendNumbers(nil); err != nil || none != nil {
-		t.Errorf("no numbers: %v, error %v", none, err)
-	}
-	if _, err := f.Append(bytes.Repeat([]byte{1}, 85)); !errors.Is(err, ErrFull) {
+	if _, _, err := f.Append(make([]byte, 40), make([]uint32, 10)); !errors.Is(err, ErrFull) || f.Fits(80) {
 		t.Errorf("more than fits: error %v", err)
 	}
-	if b, err := f.Append(bytes.Repeat([]byte{1}, 84)); err != nil || len(b) != 84 || string(a) != "abc" {
-		t.Errorf("the rest: %d bytes, error %v; before: %q", len(b), err, a)
+	if b, n, err := f.Append(make([]byte, 20), make([]uint32, 10)); err != nil || len(b) != 20 || len(n) != 10 || string(a) != "abc" {
+		t.Errorf("what fits: %d bytes, %d numbers, error %v; before: %q", len(b), len(n), err, a)
 	}
 	if names, err := os.ReadDir(dir); err != nil || len(names) != 0 {
 		t.Errorf("the file has a name: %v, error %v", names, err)

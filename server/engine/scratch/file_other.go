@@ -11,10 +11,10 @@ type File struct{}
 func New(string, int) (*File, error) { return nil, errors.ErrUnsupported }
 
 // Append returns ErrFull.
-func (*File) Append([]byte) ([]byte, error) { return nil, ErrFull }
+func (*File) Append([]byte, []uint32) ([]byte, []uint32, error) { return nil, nil, ErrFull }
 
-// AppendNumbers returns ErrFull.
-func (*File) AppendNumbers([]uint32) ([]uint32, error) { return nil, ErrFull }
+// Fits returns false.
+func (*File) Fits(int) bool { return false }
 
 // Close does nothing.
 func (*File) Close() error { return nil }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"github.com/vitrine-dev/vitrine/server/engine/segment"
 	"github.com/vitrine-dev/vitrine/server/flight"
 	"github.com/vitrine-dev/vitrine/server/query"
@@ -16,6 +14,9 @@ import (
 
 // Query is a plan bound to a Corpus. It is safe for concurrent use.
 type Query struct {
+	// Fleeting means that the query contains the time of a read, so that its key is not used for long. Set it before the first use.
+	Fleeting bool
+
 	corpus *Corpus
 	root   plan.Node
 	match  node
@@ -53,7 +54,7 @@ func (q *Query) Match(ctx context.Context, p segment.Part) (*View, error) {
 }
 
 func (q *Query) matchWith(ctx context.Context, e *evaluation) (*View, error) {
-	return q.corpus.view(ctx, e.part, q.key, func() (*roaring.Bitmap, error) {
+	return q.corpus.of(e.part).get(ctx, q.key, func() (*View, error) {
 		if err := interrupted(ctx); err != nil {
 			return nil, fmt.Errorf("match a segment: %w", err)
 		}
@@ -61,7 +62,8 @@ func (q *Query) matchWith(ctx context.Context, e *evaluation) (*View, error) {
 		if err != nil {
 			return nil, fmt.Errorf("match a segment: %w", err)
 		}
-		return found.published(), nil
+		// A bitmap that is not owned is part of a file or of another view.
+		return &View{docs: found.published(), lasting: found.owned && !q.Fleeting}, nil
 	})
 }
 

@@ -3,6 +3,8 @@ package search
 import (
 	"context"
 	"hash/maphash"
+	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -13,12 +15,12 @@ import (
 
 // Cache holds the views of all corpora: the documents that match a query or have a number, orders of documents, plain bits and counts. A
 // view is valid for the life of its segment. Writes invalidate no views except counts, so the cost of a write does not depend on the number
-// of filters. Large views that are made repeatedly are moved to a shelf, a file for each segment. When the views exceed the size limit, the cache examines the oldest view: if it was used since it became the newest, it
+// of filters. When the views exceed the size limit, the cache examines the oldest view: if it was used since it became the newest, it
 // becomes the newest again; otherwise, the cache evicts it (the CLOCK algorithm). When a segment is dropped, all of its views are dropped
 // too. A view also includes documents that were deleted after it was made; see View.gone.
 type Cache struct {
 	// ShelfFrom is the minimum size in bytes of a view that is moved to a file when it is made for the second time. Smaller views are made
-	// again quickly. NewCache sets it to 4 KiB. Change it only before the first use.
+	// again quickly. NewCache sets it to 8 KiB. Change it only before the first use.
 	ShelfFrom int64
 
 	mu    sync.Mutex
@@ -101,17 +103,17 @@ func (c *Cache) Serial(s *segment.Segment) uint64 { return c.of(s).serial }
 // MemoBytes returns the approximate size of a segment's statistics and lists of units. They do not count towards the limit.
 func (c *Cache) MemoBytes(s *segment.Segment) int64 { return c.of(s).memo.bytes() }
 
-// Drop implements segment.Derived: it evicts all views of the segment.
+// Drop implements segment.Derived: it drops all views of the segment.
 func (d *derived) Drop() {
 	if d.cache == nil {
 		return
 	}
+	d.shelf.close()
 	d.cache.mu.Lock()
 	defer d.cache.mu.Unlock()
 	for _, v := range d.views {
 		d.cache.remove(v)
 	}
-	d.shelf.close()
 }
 
 // get returns the view of a key, from the cache or the shelf. If there is none, get calls build and keeps the view. Concurrent callers share
@@ -152,6 +154,7 @@ func (d *derived) get(ctx context.Context, key string, build func() (*View, erro
 
 // build makes and keeps a view, and wakes the callers that wait for it.
 func (d *derived) build(key string, m *making, build func() (*View, error)) (fresh *View, err error) {
+	var made bool
 	defer func() { // also after a panic
 		if fresh != nil && err == nil {
 			m.view = fresh
@@ -159,7 +162,11 @@ func (d *derived) build(key string, m *making, build func() (*View, error)) (fre
 		}
 		d.cache.mu.Lock()
 		defer d.cache.mu.Unlock()
-		d.cache.misses++
+		if made {
+			d.cache.misses++
+		} else {
+			d.cache.hits.Add(1)
+		}
 		delete(d.making, key)
 		if m.view != nil {
 			d.add(fresh)
@@ -171,11 +178,20 @@ func (d *derived) build(key string, m *making, build func() (*View, error)) (fre
 	if shelved := d.shelf.view(key); shelved != nil {
 		return shelved, nil
 	}
+	made = true
 	again := d.noteUse(key)
-	if fresh, err = build(); err == nil && again && fresh.bits == nil && fresh.tally == nil && fresh.size() >= d.cache.ShelfFrom {
-		fresh = d.shelf.put(key, fresh)
+	if fresh, err = build(); err == nil && again {
+		fresh = d.toShelf(key, fresh)
 	}
 	return fresh, err
+}
+
+// toShelf moves a view to the shelf, if it is worth it.
+func (d *derived) toShelf(key string, v *View) *View {
+	if !v.lasting || v.size() < d.cache.ShelfFrom {
+		return v
+	}
+	return d.shelf.put(key, v)
 }
 
 // has reports whether a key has a view.
@@ -348,36 +364,56 @@ func (c *Cache) Carry(inputs []segment.Part, merged *segment.Segment, maps [][]u
 	for i, in := range inputs {
 		olds[i] = c.of(in.Segment)
 	}
-	for key, docs := range c.everywhere(olds) {
-		c.of(merged).keep(key, &View{docs: mapped(docs, maps)})
+	for key, views := range c.everywhere(olds) {
+		docs := make([]*roaring.Bitmap, len(views))
+		for i, v := range views {
+			docs[i] = v.docs
+		}
+		v := &View{docs: mapped(docs, maps), lasting: views[0].lasting}
+		if slices.ContainsFunc(views, func(v *View) bool { return v.shelved }) {
+			v = c.of(merged).toShelf(key, v)
+		}
+		c.of(merged).keep(key, v)
 	}
 }
 
-// everywhere returns the views that Carry carries over. For each key under which all segments have a view of matches, it returns the
-// documents of these views.
-func (c *Cache) everywhere(segments []*derived) map[string][]*roaring.Bitmap {
+// everywhere returns the views that Carry carries over: those of matches with a key under which all segments have such a view.
+func (c *Cache) everywhere(segments []*derived) map[string][]*View {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fewest := segments[0]
-	for _, d := range segments {
-		if len(d.views) < len(fewest.views) {
-			fewest = d
-		}
-	}
-	found := map[string][]*roaring.Bitmap{}
-next:
-	for key := range fewest.views {
-		docs := make([]*roaring.Bitmap, len(segments))
-		for i, d := range segments {
+	found := map[string][]*View{}
+	for key := range segments[0].known() {
+		views := make([]*View, 0, len(segments))
+		for _, d := range segments {
 			v := d.views[key]
-			if v == nil || v.docs == nil || v.sorted != nil {
-				continue next
+			if v == nil {
+				v = d.shelf.view(key)
 			}
-			docs[i] = v.docs
+			if v != nil && v.docs != nil && v.sorted == nil {
+				views = append(views, v)
+			}
 		}
-		found[key] = docs
+		if len(views) == len(segments) {
+			found[key] = views
+		}
 	}
 	return found
+}
+
+// known yields the keys of the segment's views, those on the shelf possibly twice. The caller holds cache.mu.
+func (d *derived) known() iter.Seq[string] {
+	return func(yield func(key string) bool) {
+		for key := range d.views {
+			if !yield(key) {
+				return
+			}
+		}
+		for _, key := range d.shelf.keys() {
+			if !yield(key) {
+				return
+			}
+		}
+	}
 }
 
 // mapped returns the union of the documents of several segments, with the numbers that maps assigns to them.

@@ -230,6 +230,7 @@ func (m *memo) lengthNorms(s *segment.Segment, f *segment.Field) norms {
 
 func readNorms(s *segment.Segment, f *segment.Field) norms {
 	n := norms{byDoc: make([]byte, s.Len())}
+	f.PrefetchColumn()
 	for it := f.Present().Iterator(); it.HasNext(); {
 		doc := it.Next()
 		norm := rank.EncodeLength(f.Length(doc))

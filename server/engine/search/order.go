@@ -237,6 +237,7 @@ func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64
 		rising = func(doc uint32) (uint64, bool) { return risingFloat(float64(scores[doc])), true }
 	}
 	if c := o.columns[part][key]; c.field != nil {
+		c.field.PrefetchColumn()
 		switch c.field.Type() {
 		case query.Keyword, query.Text, query.Boolean:
 			// Ordinals have the same order as the terms.

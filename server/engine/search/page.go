@@ -166,7 +166,7 @@ func (q *Query) ordered(ctx context.Context, o *Order, seed string, part int) (*
 			return nil, err
 		}
 		sorted, err := o.sorted(ctx, matched, part)
-		return &View{docs: matched.docs, sorted: sorted}, err
+		return &View{docs: matched.docs, sorted: sorted, lasting: !q.Fleeting && !o.order.Random()}, err
 	})
 }
 
@@ -180,7 +180,7 @@ func (o *Order) sorted(ctx context.Context, v *View, part int) ([]uint32, error)
 	}
 	whole, err := o.corpus.of(p).get(ctx, "order "+o.key, func() (*View, error) {
 		sorted, err := o.Documents(ctx, part)
-		return &View{sorted: sorted}, err
+		return &View{sorted: sorted, lasting: true}, err
 	})
 	if err != nil {
 		return nil, err

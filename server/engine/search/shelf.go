@@ -2,7 +2,9 @@ package search
 
 import (
 	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -22,7 +24,7 @@ type shelf struct {
 
 	mu   sync.Mutex
 	file *scratch.File
-	err  error // why no view is added any more
+	err  error // why no view can be added any more
 	at   map[string]shelved
 }
 
@@ -37,7 +39,9 @@ func (v shelved) size() int64 { return int64(len(v.docs) + 4*len(v.sorted)) }
 
 const (
 	// shelfFrom is the default of Cache.ShelfFrom.
-	shelfFrom = 4 << 10
+	shelfFrom = 8 << 10
+	// shelfKey is the maximum length of the key of a view on a shelf. The keys are in the heap until the segment is closed.
+	shelfKey = 1 << 10
 	// shelfBytesPerDoc limits the size of a shelf. The views of a thousand filters take about 70 bytes for each document.
 	shelfBytesPerDoc = 128
 	// containerBytes is the approximate memory for a block of 65,536 documents of a view on a shelf.
@@ -52,7 +56,7 @@ func (s *shelf) view(key string) *View {
 	if !ok {
 		return nil
 	}
-	v := &View{sorted: found.sorted, shelved: true}
+	v := &View{sorted: found.sorted, lasting: true, shelved: true}
 	if found.docs == nil {
 		return v
 	}
@@ -63,43 +67,43 @@ func (s *shelf) view(key string) *View {
 	return v
 }
 
-// put adds a view to the shelf and returns the copy. It returns the view itself if the shelf has no room, or if the segment has no file.
+// put moves a view to the shelf and returns it. If that is impossible, put returns the view itself.
 func (s *shelf) put(key string, v *View) *View {
-	if s.segment.Path() == "" {
+	if len(key) > shelfKey || s.segment.Path() == "" {
+		return v
+	}
+	size := 4 * len(v.sorted)
+	if v.docs != nil {
+		size += int(v.docs.GetSerializedSizeInBytes())
+	}
+	file, err := s.open()
+	if err != nil || !file.Fits(size) {
 		return v
 	}
 	var docs []byte
 	if v.docs != nil {
-		var err error
 		if docs, err = v.docs.MarshalBinary(); err != nil {
 			return v
 		}
 	}
-	if err := s.add(key, shelved{docs, v.sorted}); err != nil {
+	var moved shelved
+	moved.docs, moved.sorted, err = file.Append(docs, v.sorted)
+	if err != nil {
+		if !errors.Is(err, scratch.ErrFull) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.err = err
+		}
 		return v
 	}
-	return s.view(key)
-}
-
-// add copies a view to the file. After an error other than scratch.ErrFull, the shelf gets no more views.
-func (s *shelf) add(key string, v shelved) error {
-	file, err := s.open()
-	if err == nil && v.docs != nil {
-		v.docs, err = file.Append(v.docs)
-	}
-	if err == nil {
-		v.sorted, err = file.AppendNumbers(v.sorted)
-	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case err == nil:
-		s.at[key] = v
-		s.total.Add(v.size())
-	case !errors.Is(err, scratch.ErrFull):
-		s.err = err
+	s.at[key] = moved
+	s.mu.Unlock()
+	s.total.Add(moved.size())
+	if copied := s.view(key); copied != nil {
+		return copied
 	}
-	return err
+	return v
 }
 
 // open returns the file, which it creates on the first call.
@@ -113,6 +117,13 @@ func (s *shelf) open() (*scratch.File, error) {
 	return s.file, s.err
 }
 
+// keys returns the keys of all views on the shelf.
+func (s *shelf) keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.at))
+}
+
 // close removes the file.
 func (s *shelf) close() {
 	s.mu.Lock()
@@ -121,6 +132,6 @@ func (s *shelf) close() {
 		for _, v := range s.at {
 			s.total.Add(-v.size())
 		}
-		_ = s.file.Close() // only the kernel's memory is at stake
+		_ = s.file.Close() // nobody could do anything about an error
 	}
 }

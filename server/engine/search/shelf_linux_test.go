@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -56,7 +57,7 @@ func TestShelf(t *testing.T) {
 	reversed := slices.Clone(some)
 	slices.Reverse(reversed)
 	views := map[string]*View{
-		"documents": {docs: roaring.BitmapOf(some...)},
+		"documents": {docs: roaring.BitmapOf(some...), lasting: true},
 		"ordered":   {docs: roaring.BitmapOf(some...), sorted: reversed},
 		"an order":  {sorted: reversed},
 	}
@@ -65,7 +66,7 @@ func TestShelf(t *testing.T) {
 		for range 4 {
 			v, err := c.of(s).get(t.Context(), key, func() (*View, error) {
 				calls.Add(1)
-				return &View{docs: view.docs, sorted: view.sorted}, nil
+				return &View{docs: view.docs, sorted: view.sorted, lasting: true}, nil
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -78,15 +79,21 @@ func TestShelf(t *testing.T) {
 			t.Errorf("%s: made %d times, want 2", key, n)
 		}
 	}
-	small := makeDocs(&calls, 7)
-	calls.Store(0)
-	for range 3 {
-		if _, err := docsOf(t, c, s, "small", small); err != nil {
-			t.Fatal(err)
+	for key, view := range map[string]*View{
+		"small": {docs: roaring.BitmapOf(7), lasting: true}, "fleeting": {docs: roaring.BitmapOf(some...)}, strings.Repeat("long", shelfKey): views["documents"],
+	} {
+		calls.Store(0)
+		for range 3 {
+			if _, err := c.of(s).get(t.Context(), key, func() (*View, error) {
+				calls.Add(1)
+				return &View{docs: view.docs, lasting: view.lasting}, nil
+			}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if n := calls.Load(); n != 3 {
-		t.Errorf("a small view was made %d times, want 3", n)
+		if n := calls.Load(); n != 3 {
+			t.Errorf("%.10s: made %d times, want 3", key, n)
+		}
 	}
 	if n := c.Stats().Shelved; n < 3*1000 {
 		t.Errorf("%d bytes are on shelves", n)
@@ -117,7 +124,7 @@ func TestFullShelf(t *testing.T) {
 		for range 3 {
 			v, err := c.of(s).get(t.Context(), view.key, func() (*View, error) {
 				calls.Add(1)
-				return &View{sorted: make([]uint32, view.size)}, nil
+				return &View{sorted: make([]uint32, view.size), lasting: true}, nil
 			})
 			if err != nil || len(v.sorted) != view.size {
 				t.Errorf("%s: %+v, error %v", view.key, v, err)
@@ -126,5 +133,33 @@ func TestFullShelf(t *testing.T) {
 		if n := calls.Load(); n != view.want {
 			t.Errorf("%s: made %d times, want %d", view.key, n, view.want)
 		}
+	}
+}
+
+// TestCarryToShelf checks that a merge moves a view to the shelf of the merged segment if it was on the shelf of an input.
+func TestCarryToShelf(t *testing.T) {
+	old, _ := mappedSegment(t, 1000)
+	defer old.Close()
+	merged, _ := mappedSegment(t, 1000)
+	defer merged.Close()
+	c := NewCache(1)
+	c.ShelfFrom = 1
+	docs := roaring.BitmapOf(1, 5, 999)
+	for range 2 {
+		if _, err := c.of(old).get(t.Context(), "k", func() (*View, error) { return &View{docs: docs, lasting: true}, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same := make([]uint32, 1000)
+	for i := range same {
+		same[i] = uint32(i)
+	}
+	c.Carry([]segment.Part{{Segment: old}}, merged, [][]uint32{same})
+	v, err := c.of(merged).get(t.Context(), "k", func() (*View, error) {
+		t.Error("the view was made again")
+		return &View{docs: docs}, nil
+	})
+	if err != nil || !v.shelved || !v.docs.Equals(docs) {
+		t.Errorf("%+v, error %v", v, err)
 	}
 }

@@ -277,7 +277,9 @@ func (f *Field) bits(words func(count int) []uint64) []uint64 {
 	if !isNumber(f.entry.Type) || f.column.Sparse {
 		return nil
 	}
-	f.prefetchColumn()
+	if f.column.sliced.Load() == nil {
+		f.PrefetchColumn()
+	}
 	found := words(f.s.dir.Docs)
 	if f.entry.Present.Len > 0 {
 		present := make([]uint64, len(found))
@@ -297,7 +299,7 @@ func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 	if found := f.bits(words); found != nil {
 		return roaring.FromDense(found, false)
 	}
-	f.prefetchColumn()
+	f.PrefetchColumn()
 	places := words(f.entry.Docs)
 	out := roaring.New()
 	docs := f.Present().Iterator()
@@ -309,8 +311,9 @@ func (f *Field) scan(words func(count int) []uint64) *roaring.Bitmap {
 	return out
 }
 
-// prefetchColumn begins to read the whole column from the disk, if the segment is in a room that is too small.
-func (f *Field) prefetchColumn() {
+// PrefetchColumn begins to read all numbers or lengths from the disk, if the segment is in a room that is too small. Call it before reading
+// many of them.
+func (f *Field) PrefetchColumn() {
 	if at := f.column.span; at.Len > prefetchFrom && f.s.small() {
 		f.s.readAhead(int(at.Off), int(at.Off+at.Len))
 	}
@@ -370,6 +373,7 @@ func (f *Field) numbersInOrder() []int64 {
 	var made []int64
 	if isNumber(f.entry.Type) {
 		made = make([]int64, 0, f.entry.Docs)
+		f.PrefetchColumn()
 		for it := f.Present().Iterator(); it.HasNext(); {
 			n, _ := f.numberAt(it.Next())
 			made = append(made, n)

@@ -136,7 +136,7 @@ func readFile(path string) ([]byte, func() error, error) {
 // Room is the memory in which the kernel can keep the files of open segments. If the files are larger, most reads come from the disk, and what
 // the kernel reads around them (often 128 KiB, on some machines 8 MiB) would displace pages that are needed again. The segments then advise
 // the kernel to read only the pages that are accessed. They ask for longer ranges before they read them: the items of a page (Prefetch),
-// the documents of a term, and a column that is scanned.
+// the documents and frequencies of a term, and a column of which many numbers are read.
 //
 // A Room is safe for concurrent use. A nil Room is large enough for all files.
 type Room struct {
@@ -211,6 +211,15 @@ func (s *Segment) Prefetch(doc uint32) {
 	}
 	items := int(s.dir.Items.Off)
 	s.readAhead(items+int(s.offsets.at(int(doc))), items+int(s.offsets.at(int(doc)+1)))
+}
+
+// prefetch begins to read a part of the file from the disk, if the segment is in a room that is too small. rest is what follows the part in
+// s.data.
+func (s *Segment) prefetch(part, rest []byte) {
+	if len(part) > prefetchFrom && s.small() {
+		to := len(s.data) - len(rest)
+		s.readAhead(to-len(part), to)
+	}
 }
 
 // readAhead begins to read a range of s.data.

@@ -73,10 +73,6 @@ func (p Postings) documents() (kind byte, docs, rest []byte) {
 	if !ok || n > uint64(len(rest)) {
 		return listed, nil, nil
 	}
-	if n > prefetchFrom && p.s.small() {
-		at := len(p.s.data) - len(rest)
-		p.s.readAhead(at, at+int(n))
-	}
 	return kind, rest[:n:n], rest[n:]
 }
 
@@ -108,11 +104,12 @@ func (p Postings) occurrences(rest []byte) occurrences {
 	if !p.text {
 		return occurrences{}
 	}
-	var o occurrences
+	o, after := occurrences{}, rest
 	var ok bool
 	if o.freqs, rest, ok = parseFrequencies(rest, p.docs); !ok {
 		return occurrences{}
 	}
+	p.s.prefetch(after[:len(after)-len(rest)], rest)
 	skipped := skips(p.docs) * skipBytes
 	outlined := outlineBytes(p.docs, p.s.dir.Docs)
 	if skipped+outlined > len(rest) {
@@ -133,8 +130,9 @@ func (p Postings) Bitmap() *roaring.Bitmap {
 		out.Add(p.doc)
 		return out
 	}
-	kind, docs, _ := p.documents()
+	kind, docs, rest := p.documents()
 	if kind == bitmapped {
+		p.s.prefetch(docs, rest)
 		if _, err := out.FromBuffer(docs); err != nil || !p.s.within(out) {
 			return roaring.New()
 		}
@@ -245,6 +243,7 @@ func (p Postings) Iterator() Iterator {
 	kind, docs, rest := p.documents()
 	if p.docs > 1 {
 		if kind == bitmapped {
+			p.s.prefetch(docs, rest)
 			b := roaring.New()
 			if _, err := b.FromBuffer(docs); err != nil || !p.s.within(b) {
 				return Iterator{}

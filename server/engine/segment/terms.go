@@ -96,6 +96,7 @@ const countedWidth = 2
 // The total count of such a number is the sum of its counts. Numbers yields a Double as its bits.
 func (f *Field) Numbers(set Docs) iter.Seq2[int64, int64] {
 	return func(yield func(number, count int64) bool) {
+		f.PrefetchColumn()
 		switch {
 		case !isNumber(f.entry.Type):
 		case f.column.Width <= countedWidth:
