@@ -193,7 +193,11 @@ func (l *listing) bindQueries(ctx context.Context) error {
 		if l.queries[i], err = search.Bind(ctx, root, s.corpus); err != nil {
 			return err
 		}
-		l.queries[i].Fleeting = l.moves
+		if l.moves {
+			l.queries[i].Lasting = search.Fleeting
+		} else if l.name.filter != nil {
+			l.queries[i].Lasting = search.Stored
+		}
 	}
 	l.order, err = s.corpus.Order(ctx, l.Order, func(id item.ID) int64 { return library.RandomPlace(l.Seed, id) })
 	return err

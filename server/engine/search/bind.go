@@ -14,8 +14,8 @@ import (
 
 // Query is a plan bound to a Corpus. It is safe for concurrent use.
 type Query struct {
-	// Fleeting means that the query contains the time of a read, so that its key is not used for long. Set it before the first use.
-	Fleeting bool
+	// Lasting says for how long the views of the query are of use. Bind sets it to Repeated. Change it only before the first use.
+	Lasting Lasting
 
 	corpus *Corpus
 	root   plan.Node
@@ -39,7 +39,7 @@ func Bind(ctx context.Context, root plan.Node, c *Corpus) (*Query, error) {
 		return nil, fmt.Errorf("bind the query: %w", err)
 	}
 	key := match.appendKey(make([]byte, 0, 128)) // large enough for most keys
-	return &Query{corpus: c, root: root, match: match, key: string(key), binder: b}, nil
+	return &Query{Lasting: Repeated, corpus: c, root: root, match: match, key: string(key), binder: b}, nil
 }
 
 // Key identifies the set of documents that the query matches. Two queries with equal keys match the same documents of a segment, even if
@@ -62,8 +62,11 @@ func (q *Query) matchWith(ctx context.Context, e *evaluation) (*View, error) {
 		if err != nil {
 			return nil, fmt.Errorf("match a segment: %w", err)
 		}
-		// A bitmap that is not owned is part of a file or of another view.
-		return &View{docs: found.published(), lasting: found.owned && !q.Fleeting}, nil
+		v := &View{docs: found.published()}
+		if q.match.price() > 1 { // the documents of a single term are part of a file already
+			v.lasting = q.Lasting
+		}
+		return v, nil
 	})
 }
 

@@ -19,8 +19,7 @@ import (
 // becomes the newest again; otherwise, the cache evicts it (the CLOCK algorithm). When a segment is dropped, all of its views are dropped
 // too. A view also includes documents that were deleted after it was made; see View.gone.
 type Cache struct {
-	// ShelfFrom is the minimum size in bytes of a view that is moved to a file when it is made for the second time. Smaller views are made
-	// again quickly. NewCache sets it to 8 KiB. Change it only before the first use.
+	// ShelfFrom is the minimum size in bytes of a view that is moved to a file. Smaller views are made again quickly. NewCache sets it to 8 KiB. Change it only before the first use.
 	ShelfFrom int64
 
 	mu    sync.Mutex
@@ -116,8 +115,8 @@ func (d *derived) Drop() {
 	}
 }
 
-// get returns the view of a key, from the cache or the shelf. If there is none, get calls build and keeps the view. Concurrent callers share
-// one build. If the build fails, for example because the context of its caller ends, the next waiting caller builds the view.
+// get returns the view of a key, from the cache or the shelf. If there is none, get calls build and keeps the view. Concurrent callers
+// share one build. If the build fails, for example because the context of its caller ends, the next waiting caller builds the view.
 func (d *derived) get(ctx context.Context, key string, build func() (*View, error)) (*View, error) {
 	c := d.cache
 	if c == nil {
@@ -180,7 +179,7 @@ func (d *derived) build(key string, m *making, build func() (*View, error)) (fre
 	}
 	made = true
 	again := d.noteUse(key)
-	if fresh, err = build(); err == nil && again {
+	if fresh, err = build(); err == nil && (again || fresh.lasting == Stored) {
 		fresh = d.toShelf(key, fresh)
 	}
 	return fresh, err
@@ -188,7 +187,7 @@ func (d *derived) build(key string, m *making, build func() (*View, error)) (fre
 
 // toShelf moves a view to the shelf, if it is worth it.
 func (d *derived) toShelf(key string, v *View) *View {
-	if !v.lasting || v.size() < d.cache.ShelfFrom {
+	if v.lasting == Fleeting || v.size() < d.cache.ShelfFrom {
 		return v
 	}
 	return d.shelf.put(key, v)
@@ -370,7 +369,7 @@ func (c *Cache) Carry(inputs []segment.Part, merged *segment.Segment, maps [][]u
 			docs[i] = v.docs
 		}
 		v := &View{docs: mapped(docs, maps), lasting: views[0].lasting}
-		if slices.ContainsFunc(views, func(v *View) bool { return v.shelved }) {
+		if v.lasting == Stored || slices.ContainsFunc(views, func(v *View) bool { return v.shelved }) {
 			v = c.of(merged).toShelf(key, v)
 		}
 		c.of(merged).keep(key, v)

@@ -166,7 +166,11 @@ func (q *Query) ordered(ctx context.Context, o *Order, seed string, part int) (*
 			return nil, err
 		}
 		sorted, err := o.sorted(ctx, matched, part)
-		return &View{docs: matched.docs, sorted: sorted, lasting: !q.Fleeting && !o.order.Random()}, err
+		v := &View{docs: matched.docs, sorted: sorted}
+		if !o.order.Random() {
+			v.lasting = q.Lasting
+		}
+		return v, err
 	})
 }
 
@@ -180,7 +184,7 @@ func (o *Order) sorted(ctx context.Context, v *View, part int) ([]uint32, error)
 	}
 	whole, err := o.corpus.of(p).get(ctx, "order "+o.key, func() (*View, error) {
 		sorted, err := o.Documents(ctx, part)
-		return &View{sorted: sorted, lasting: true}, err
+		return &View{sorted: sorted, lasting: Repeated}, err
 	})
 	if err != nil {
 		return nil, err

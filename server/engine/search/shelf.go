@@ -28,6 +28,18 @@ type shelf struct {
 	at   map[string]shelved
 }
 
+// Lasting says for how long a view is of use.
+type Lasting uint8
+
+const (
+	// Fleeting is a view whose key is soon not used any more. It does not go to a shelf.
+	Fleeting Lasting = iota
+	// Repeated is a view that may be used again. It goes to a shelf when it is made for the second time.
+	Repeated
+	// Stored is a view of a stored filter. It goes to a shelf when it is made.
+	Stored
+)
+
 // shelved is a view in the file: the serialized bitmap View.docs, and View.sorted.
 type shelved struct {
 	docs   []byte
@@ -56,7 +68,7 @@ func (s *shelf) view(key string) *View {
 	if !ok {
 		return nil
 	}
-	v := &View{sorted: found.sorted, lasting: true, shelved: true}
+	v := &View{sorted: found.sorted, lasting: Stored, shelved: true}
 	if found.docs == nil {
 		return v
 	}

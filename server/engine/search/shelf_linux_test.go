@@ -57,7 +57,7 @@ func TestShelf(t *testing.T) {
 	reversed := slices.Clone(some)
 	slices.Reverse(reversed)
 	views := map[string]*View{
-		"documents": {docs: roaring.BitmapOf(some...), lasting: true},
+		"documents": {docs: roaring.BitmapOf(some...), lasting: Repeated},
 		"ordered":   {docs: roaring.BitmapOf(some...), sorted: reversed},
 		"an order":  {sorted: reversed},
 	}
@@ -66,7 +66,7 @@ func TestShelf(t *testing.T) {
 		for range 4 {
 			v, err := c.of(s).get(t.Context(), key, func() (*View, error) {
 				calls.Add(1)
-				return &View{docs: view.docs, sorted: view.sorted, lasting: true}, nil
+				return &View{docs: view.docs, sorted: view.sorted, lasting: Repeated}, nil
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -80,7 +80,7 @@ func TestShelf(t *testing.T) {
 		}
 	}
 	for key, view := range map[string]*View{
-		"small": {docs: roaring.BitmapOf(7), lasting: true}, "fleeting": {docs: roaring.BitmapOf(some...)}, strings.Repeat("long", shelfKey): views["documents"],
+		"small": {docs: roaring.BitmapOf(7), lasting: Repeated}, "fleeting": {docs: roaring.BitmapOf(some...)}, strings.Repeat("long", shelfKey): views["documents"],
 	} {
 		calls.Store(0)
 		for range 3 {
@@ -109,6 +109,18 @@ func TestShelf(t *testing.T) {
 	}
 }
 
+// TestStoredView checks that a view of a stored filter goes to the shelf when it is made for the first time.
+func TestStoredView(t *testing.T) {
+	s, _ := mappedSegment(t, 1000)
+	defer s.Close()
+	c := NewCache(1 << 20)
+	c.ShelfFrom = 1
+	v, err := c.of(s).get(t.Context(), "k", func() (*View, error) { return &View{docs: roaring.BitmapOf(1, 2), lasting: Stored}, nil })
+	if err != nil || !v.shelved || v.docs.GetCardinality() != 2 {
+		t.Errorf("%+v, error %v", v, err)
+	}
+}
+
 // TestFullShelf checks that a view that does not fit is made again each time, and that later views that fit are added.
 func TestFullShelf(t *testing.T) {
 	s, _ := mappedSegment(t, 10)
@@ -124,7 +136,7 @@ func TestFullShelf(t *testing.T) {
 		for range 3 {
 			v, err := c.of(s).get(t.Context(), view.key, func() (*View, error) {
 				calls.Add(1)
-				return &View{sorted: make([]uint32, view.size), lasting: true}, nil
+				return &View{sorted: make([]uint32, view.size), lasting: Repeated}, nil
 			})
 			if err != nil || len(v.sorted) != view.size {
 				t.Errorf("%s: %+v, error %v", view.key, v, err)
@@ -146,7 +158,7 @@ func TestCarryToShelf(t *testing.T) {
 	c.ShelfFrom = 1
 	docs := roaring.BitmapOf(1, 5, 999)
 	for range 2 {
-		if _, err := c.of(old).get(t.Context(), "k", func() (*View, error) { return &View{docs: docs, lasting: true}, nil }); err != nil {
+		if _, err := c.of(old).get(t.Context(), "k", func() (*View, error) { return &View{docs: docs, lasting: Repeated}, nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

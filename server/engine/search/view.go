@@ -20,8 +20,8 @@ type View struct {
 
 	// tally is set, and docs, sorted and bits are nil, if the view holds only a number of documents.
 	tally *tally
-	// lasting is set if the view may go to a shelf: its key is used again even after a long time.
-	lasting bool
+	// lasting determines whether the view may go to a shelf.
+	lasting Lasting
 	// shelved is set if docs and sorted are in the file of a shelf instead of the heap.
 	shelved bool
 
