@@ -24,7 +24,7 @@ type Options struct {
 	// also reduces the amount of data that is buffered in memory before it is written to files.
 	MemoryLimit int64
 	// CacheBytes limits the memory for cached views of segments (the documents that match a query, and orders). 0 means one tenth of
-	// MemoryLimit, or 128 MiB if there is no MemoryLimit. Large views that are used repeatedly are in files instead.
+	// MemoryLimit, or 128 MiB if there is no MemoryLimit. Large views that are needed again are in files instead.
 	CacheBytes int64
 	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Tight and above, the library shrinks the
 	// cache to CacheBytes/tightShare, and drops data derived from segments. For library.Full, see store.Options.

@@ -3,7 +3,7 @@ package search
 import (
 	"context"
 	"hash/maphash"
-	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -381,7 +381,8 @@ func (c *Cache) everywhere(segments []*derived) map[string][]*View {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := map[string][]*View{}
-	for key := range segments[0].known() {
+	keys := slices.Concat(slices.Collect(maps.Keys(segments[0].views)), segments[0].shelf.keys())
+	for _, key := range keys {
 		views := make([]*View, 0, len(segments))
 		for _, d := range segments {
 			v := d.views[key]
@@ -397,22 +398,6 @@ func (c *Cache) everywhere(segments []*derived) map[string][]*View {
 		}
 	}
 	return found
-}
-
-// known yields the keys of the segment's views, those on the shelf possibly twice. The caller holds cache.mu.
-func (d *derived) known() iter.Seq[string] {
-	return func(yield func(key string) bool) {
-		for key := range d.views {
-			if !yield(key) {
-				return
-			}
-		}
-		for _, key := range d.shelf.keys() {
-			if !yield(key) {
-				return
-			}
-		}
-	}
 }
 
 // mapped returns the union of the documents of several segments, with the numbers that maps assigns to them.

@@ -211,6 +211,11 @@ func (o *Order) Documents(ctx context.Context, part int) ([]uint32, error) {
 	for i := range docs {
 		docs[i] = uint32(i)
 	}
+	for _, c := range o.columns[part] {
+		if c.field != nil {
+			c.field.PrefetchColumn()
+		}
+	}
 	return o.sort(ctx, part, docs, nil)
 }
 
@@ -237,7 +242,6 @@ func (o *Order) digits(part, key int, scores []float32) func(doc uint32) (uint64
 		rising = func(doc uint32) (uint64, bool) { return risingFloat(float64(scores[doc])), true }
 	}
 	if c := o.columns[part][key]; c.field != nil {
-		c.field.PrefetchColumn()
 		switch c.field.Type() {
 		case query.Keyword, query.Text, query.Boolean:
 			// Ordinals have the same order as the terms.

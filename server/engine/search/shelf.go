@@ -24,7 +24,7 @@ type shelf struct {
 
 	mu   sync.Mutex
 	file *scratch.File
-	err  error // why no view can be added any more
+	err  error // why no view can be added
 	at   map[string]shelved
 }
 
@@ -32,7 +32,7 @@ type shelf struct {
 type Lasting uint8
 
 const (
-	// Fleeting is a view whose key is soon not used any more. It does not go to a shelf.
+	// Fleeting is a view whose key is used only for a short time. It does not go to a shelf.
 	Fleeting Lasting = iota
 	// Repeated is a view that may be used again. It goes to a shelf when it is made for the second time.
 	Repeated
@@ -144,6 +144,6 @@ func (s *shelf) close() {
 		for _, v := range s.at {
 			s.total.Add(-v.size())
 		}
-		_ = s.file.Close() // nobody could do anything about an error
+		_ = s.file.Close() // an error is of no use here: the data in the file is not needed
 	}
 }
