@@ -32,6 +32,19 @@ type subject struct {
 	// is nil if the schema rejects every invalid spec of the kind.
 	spoil  func(o client.Object)
 	reason string
+	// rest waits until nothing but a change of the object changes its status. rest is nil if this is so as soon as the object is applied.
+	rest func(ctx context.Context, w *world, o client.Object)
+}
+
+// apply applies an object of the kind, and returns when nothing changes its status any longer.
+func (s subject) apply(ctx context.Context, w *world, name string) client.Object {
+	GinkgoHelper()
+	o := s.new(w, name)
+	w.apply(ctx, o)
+	if s.rest != nil {
+		s.rest(ctx, w, o)
+	}
+	return o
 }
 
 var subjects = []subject{
@@ -155,6 +168,10 @@ var subjects = []subject{
 		suspend: func(o client.Object, s bool) { o.(*v1alpha1.Webhook).Spec.Suspend = s },
 		spoil:   func(o client.Object) { o.(*v1alpha1.Webhook).Spec.Query = "submission.email:*" },
 		reason:  v1alpha1.ReasonInvalidQuery,
+		rest: func(ctx context.Context, w *world, o client.Object) {
+			Eventually(func() any { return w.condition(ctx, o, v1alpha1.DeliveringCondition) }).Should(
+				HaveField("Reason", v1alpha1.ReasonAddressRefused), "the first delivery")
+		},
 	},
 }
 
@@ -172,8 +189,7 @@ var _ = Describe("Every kind", func() {
 			}
 
 			It("is served when applied, follows an update, and is removed when deleted", func(ctx context.Context) {
-				o := s.new(w, "summer")
-				w.apply(ctx, o)
+				o := s.apply(ctx, w, "summer")
 				serves(ctx, "summer", s.before)
 				Expect(w.condition(ctx, o, v1alpha1.ReadyCondition)).To(HaveField("Reason", v1alpha1.ReasonServed))
 
@@ -187,9 +203,7 @@ var _ = Describe("Every kind", func() {
 
 			if s.spoil != nil {
 				It("stalls if its spec cannot be used, and the last valid version stays served", func(ctx context.Context) {
-					o, other := s.new(w, "summer"), s.new(w, "winter")
-					w.apply(ctx, o)
-					w.apply(ctx, other)
+					o, other := s.apply(ctx, w, "summer"), s.apply(ctx, w, "winter")
 					undisturbed := other.GetResourceVersion()
 
 					good := o.DeepCopyObject().(client.Object)
@@ -219,8 +233,7 @@ var _ = Describe("Every kind", func() {
 			}
 
 			It("is frozen while suspended, and is removed when deleted", func(ctx context.Context) {
-				o := s.new(w, "summer")
-				w.apply(ctx, o)
+				o := s.apply(ctx, w, "summer")
 				w.change(ctx, o, func() { s.change(o); s.suspend(o, true) })
 				w.settle(ctx, o, kstatus.CurrentStatus)
 				Expect(w.condition(ctx, o, v1alpha1.SuspendedCondition)).To(HaveField("Reason", v1alpha1.ReasonSuspended))
@@ -264,8 +277,7 @@ var _ = Describe("Every kind", func() {
 			})
 
 			It("stays served and suspended after a restart", func(ctx context.Context) {
-				o := s.new(w, "summer")
-				w.apply(ctx, o)
+				o := s.apply(ctx, w, "summer")
 				w.stop()
 				w.change(ctx, o, func() { s.change(o); s.suspend(o, true) })
 				w.start()
@@ -274,9 +286,7 @@ var _ = Describe("Every kind", func() {
 			})
 
 			It("catches up with what happened while the operator was down", func(ctx context.Context) {
-				changed, gone, fresh := s.new(w, "summer"), s.new(w, "winter"), s.new(w, "spring")
-				w.apply(ctx, changed)
-				w.apply(ctx, gone)
+				changed, gone, fresh := s.apply(ctx, w, "summer"), s.apply(ctx, w, "winter"), s.new(w, "spring")
 				w.stop()
 
 				w.change(ctx, changed, func() { s.change(changed) })
@@ -294,9 +304,7 @@ var _ = Describe("Every kind", func() {
 			})
 
 			It("stays served while the API server cannot be reached, and catches up", func(ctx context.Context) {
-				o, gone := s.new(w, "summer"), s.new(w, "winter")
-				w.apply(ctx, o)
-				w.apply(ctx, gone)
+				o, gone := s.apply(ctx, w, "summer"), s.apply(ctx, w, "winter")
 				w.network.cut()
 				w.change(ctx, o, func() { s.change(o) })
 				w.remove(ctx, gone)
@@ -310,9 +318,7 @@ var _ = Describe("Every kind", func() {
 			})
 
 			It("gets its status back when another writer changes the status", func(ctx context.Context) {
-				o, other := s.new(w, "summer"), s.new(w, "winter")
-				w.apply(ctx, o)
-				w.apply(ctx, other)
+				o, other := s.apply(ctx, w, "summer"), s.apply(ctx, w, "winter")
 				undisturbed := other.GetResourceVersion()
 				for _, patch := range []string{
 					`{"status":{"observedGeneration":999}}`,
@@ -327,8 +333,7 @@ var _ = Describe("Every kind", func() {
 			})
 
 			It("writes nothing to the API server when reconciled again", func(ctx context.Context) {
-				o := s.new(w, "summer")
-				w.apply(ctx, o)
+				s.apply(ctx, w, "summer")
 				// Wait until the count is written, which the limiter may delay.
 				Eventually(func() *int64 {
 					p := &v1alpha1.Property{}
