@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -25,11 +26,8 @@ import (
 	"github.com/vitrine-dev/vitrine/config/crd"
 )
 
-// schemas validates objects with the libraries of the API server, and makes its checks in the same order. It loads the schemas only on
-// first use, because that takes about 0.1 s.
-type schemas struct {
-	byKind map[string]*kindSchema // by kind; nil before the first use
-}
+// schemas returns the validation of each kind. It reads the CustomResourceDefinitions on the first call, which takes about 0.1 s.
+var schemas = sync.OnceValues(loadSchemas)
 
 // kindSchema is the validation of one CustomResourceDefinition.
 type kindSchema struct {
@@ -38,23 +36,20 @@ type kindSchema struct {
 	rules      *cel.Validator // nil if the schema contains no rules
 }
 
-func newSchemas() *schemas { return &schemas{} }
-
-// load reads the CustomResourceDefinitions.
-func (s *schemas) load() error {
+func loadSchemas() (map[string]*kindSchema, error) {
 	files, err := fs.Glob(crd.Bases, "bases/*.yaml")
 	if err != nil {
-		return fmt.Errorf("list the definitions: %w", err)
+		return nil, fmt.Errorf("list the definitions: %w", err)
 	}
-	s.byKind = map[string]*kindSchema{}
+	byKind := map[string]*kindSchema{}
 	for _, name := range files {
 		text, err := crd.Bases.ReadFile(name)
 		if err != nil {
-			return fmt.Errorf("read a definition: %w", err)
+			return nil, fmt.Errorf("read a definition: %w", err)
 		}
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.UnmarshalStrict(text, definition); err != nil {
-			return fmt.Errorf("read the definition %s: %w", name, err)
+			return nil, fmt.Errorf("read the definition %s: %w", name, err)
 		}
 		for _, version := range definition.Spec.Versions {
 			if version.Name != v1alpha1.GroupVersion.Version {
@@ -62,12 +57,12 @@ func (s *schemas) load() error {
 			}
 			k, err := newKindSchema(version.Schema)
 			if err != nil {
-				return fmt.Errorf("use the definition %s: %w", name, err)
+				return nil, fmt.Errorf("use the definition %s: %w", name, err)
 			}
-			s.byKind[definition.Spec.Names.Kind] = k
+			byKind[definition.Spec.Names.Kind] = k
 		}
 	}
-	return nil
+	return byKind, nil
 }
 
 func newKindSchema(v1 *apiextensionsv1.CustomResourceValidation) (*kindSchema, error) {
@@ -86,14 +81,14 @@ func newKindSchema(v1 *apiextensionsv1.CustomResourceValidation) (*kindSchema, e
 	return &kindSchema{structural: structural, values: values, rules: cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
-// judge returns the errors that the API server would report if a user created the object.
-func (s *schemas) judge(ctx context.Context, j Judged) ([]Finding, error) {
-	if s.byKind == nil {
-		if err := s.load(); err != nil {
-			return nil, err
-		}
+// bySchema returns the errors that the API server would report if a user created the object. It makes the checks with the libraries of the
+// API server, and in the same order.
+func (j Judged) bySchema(ctx context.Context) ([]Finding, error) {
+	byKind, err := schemas()
+	if err != nil {
+		return nil, err
 	}
-	k := s.byKind[j.GetKind()]
+	k := byKind[j.GetKind()]
 	switch {
 	case j.GetKind() == "":
 		return []Finding{j.finding(Error, RuleUnknownKind, "kind", "required: must be one of the kinds of "+v1alpha1.GroupVersion.String())}, nil

@@ -112,7 +112,6 @@ func (g generatedNames) set(o manifest.Object) bool {
 
 // Run checks objects. In an object without a namespace, it sets the given namespace. In an object with only a generateName, it sets a name.
 func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Problem, namespace string) (Report, []Judged, error) {
-	schemas := newSchemas()
 	r := Report{Objects: len(objects), Findings: []Finding{}}
 	for _, p := range problems {
 		r.Findings = append(r.Findings, at(p.Place, Finding{Severity: Error, Rule: RuleYAML, Message: p.Message}))
@@ -127,7 +126,7 @@ func Run(ctx context.Context, objects []manifest.Object, problems []manifest.Pro
 	}
 	for i, o := range objects {
 		j := Judged{Object: o, generated: names.set(o)}
-		findings, err := schemas.judge(ctx, j)
+		findings, err := j.bySchema(ctx)
 		if err != nil {
 			return r, nil, err
 		}
