@@ -1,7 +1,5 @@
 package query
 
-import "strings"
-
 // tokenKind is the kind of a token. As in Lucene, the lexer takes the longest token at a position.
 type tokenKind uint8
 
@@ -42,7 +40,11 @@ func isSpace(c rune) bool {
 
 // isTermStart reports whether c can start a word without a backslash.
 func isTermStart(c rune) bool {
-	return !isSpace(c) && !strings.ContainsRune(`+-!():^[]"{}~*?\/`, c)
+	switch c {
+	case '+', '-', '!', '(', ')', ':', '^', '[', ']', '"', '{', '}', '~', '*', '?', '\\', '/':
+		return false
+	}
+	return !isSpace(c)
 }
 
 // isTermPart reports whether c can be inside a word without a backslash.

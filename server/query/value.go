@@ -114,6 +114,7 @@ func (p *parser) unexpected(tok token) error {
 // String returns [field:]word.
 func (n Term) String() string {
 	var b strings.Builder
+	b.Grow(len(n.Field.Name) + len(n.Text) + len(`:""`))
 	n.Field.write(&b)
 	if n.Text == "" {
 		return b.String() + `""`

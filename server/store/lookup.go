@@ -191,12 +191,18 @@ func (s *Store) Version() uint64 {
 // result cannot change without a write; it distinguishes different results without a batch in between. READ-ONLY callers see the version in
 // the ETag. It is a keyed hash, because all properties share the numbers of batches, which would show how much is written to others.
 func (s *Store) PageVersion(batch uint64, until time.Time) string {
-	mac := hmac.New(sha256.New, peek(s, func(now *served) []byte { return now.authorKey }))
-	fmt.Fprintf(mac, "page version\x00%s %d", s.ID(), batch)
+	now := peek(s, func(now *served) *served { return now })
+	if last := now.pageVersion.Load(); last != nil && last.batch == batch && last.until.Equal(until) {
+		return last.text
+	}
+	mac := hmac.New(sha256.New, now.authorKey)
+	fmt.Fprintf(mac, "page version\x00%s %d", now.id, batch)
 	if !until.IsZero() {
 		fmt.Fprintf(mac, " %d", until.UnixMilli())
 	}
-	return hex.EncodeToString(mac.Sum(nil)[:12])
+	made := pageVersion{batch, until, hex.EncodeToString(mac.Sum(nil)[:12])}
+	now.pageVersion.Store(&made)
+	return made.text
 }
 
 // ID returns the identity of this store: 32 hexadecimal digits that stay the same after a restart. A store that is restored from a backup

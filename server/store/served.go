@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -20,7 +22,9 @@ type served struct {
 	// id is the identity of this store. Versions of pages contain it.
 	id        string
 	authorKey []byte
-	version   uint64
+	// pageVersion is the last result of Store.PageVersion.
+	pageVersion atomic.Pointer[pageVersion]
+	version     uint64
 	// journal is the identity of the journals (see doc.go).
 	journal string
 	// deleted is the number of items that were deleted so far.
@@ -29,6 +33,14 @@ type served struct {
 	set     definitions.Set
 	// properties are all properties that are served or have stored data.
 	properties map[library.PropertyID]*property
+}
+
+// pageVersion is a result of Store.PageVersion, with its parameters. Until the next write, all queries that are asked for the first time have
+// the version of the newest batch.
+type pageVersion struct {
+	batch uint64
+	until time.Time
+	text  string
 }
 
 // property is the part of the data of one property that is in memory.

@@ -31,11 +31,13 @@ type listing struct {
 	valid interval
 	until time.Time
 	name  listingName
-	// bind computes bound. Read the fields queries, order and ranked only after bind has returned.
+	// bind computes bound. Read the fields queries and ranked only after bind has returned.
 	bound flight.Value[struct{}]
 	// queries holds either a single query for all items, or one query for items with the favorite tag and one for the other items.
 	queries []*search.Query
-	order   *search.Order
+	// arrange computes arranged. Read the field order only after arrange has returned. A total needs no order.
+	arranged flight.Value[struct{}]
+	order    *search.Order
 	// ranked caches some of the hits of each query in their order. It is used for listings by relevance.
 	ranked []ranked
 	// counted is the result of counts. For a listing by relevance, best may compute it instead.
@@ -199,7 +201,15 @@ func (l *listing) bindQueries(ctx context.Context) error {
 			l.queries[i].Lasting = search.Stored
 		}
 	}
-	l.order, err = s.corpus.Order(ctx, l.Order, func(id item.ID) int64 { return library.RandomPlace(l.Seed, id) })
+	return nil
+}
+
+// arrange binds the order of the listing on the first call.
+func (l *listing) arrange(ctx context.Context) error {
+	_, err := l.arranged.Get(ctx, func() (_ struct{}, err error) {
+		l.order, err = l.snapshot.corpus.Order(ctx, l.Order, func(id item.ID) int64 { return library.RandomPlace(l.Seed, id) })
+		return struct{}{}, err
+	})
 	return err
 }
 

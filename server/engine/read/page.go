@@ -70,6 +70,9 @@ func (l *listing) page(ctx context.Context, r library.Read, after *eval.Place) (
 	if r.Limit == 0 {
 		return nil, nil, nil
 	}
+	if err := l.arrange(ctx); err != nil {
+		return nil, nil, err
+	}
 	// Request one extra hit, which shows whether there is a next page.
 	ranked := int64(l.snapshot.property.RankedHits)
 	if ends := min(r.Offset, ranked) + int64(r.Limit) + 1; l.Order.Scored() && len(l.Order) == 1 && after == nil && ends <= ranked {

@@ -201,6 +201,9 @@ func (l *listing) meaning(ctx context.Context) ([sha256.Size]byte, error) {
 	if err != nil {
 		return [sha256.Size]byte{}, err
 	}
+	if err := l.arrange(ctx); err != nil {
+		return [sha256.Size]byte{}, err
+	}
 	text := []byte(units)
 	for _, q := range l.queries {
 		text = append(append(text, 0), q.Key()...)
