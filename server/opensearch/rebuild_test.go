@@ -57,7 +57,6 @@ func upgraded(t *testing.T, dir string, settle time.Duration, transport http.Rou
 	t.Helper()
 	return openOptions(t, dir, func(o *Options) {
 		o.schemas, o.Transport = nextSchemas(), transport
-		o.ReadTimeout = time.Minute // reads are slow during a rebuild on a busy machine
 		o.rebuild = upkeep.Times{
 			Settle: settle, Check: 20 * time.Millisecond, Retry: 20 * time.Millisecond, Renew: 50 * time.Millisecond, Expire: 500 * time.Millisecond,
 			Keep: searchTime,
