@@ -29,7 +29,7 @@ BENCH := $(GO) -C hack/bench test -run '^$$' -bench . -benchtime 1x -timeout 0
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops walk-programs gitops-programs test browser e2e bin/e2e parity lucene opensearch s3 clients judges scale bench growth verify generate site format lint prose build image manifest chart release samples assets \
+.PHONY: help run smoke gitops walk-programs gitops-programs test browser e2e bin/e2e parity lucene opensearch s3 clients judges scale bench growth cluster verify generate site format lint prose build image manifest chart release samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -98,6 +98,10 @@ growth: ## measure one store that grows to ITEMS items (default: 10000000), in l
 	@mkdir -p '$(GROWTH)' && rm -f bin/bench.failed
 	@{ $(BENCH) -bench Growth . -args -growth '$(GROWTH)' $(if $(ITEMS),-growth-items $(ITEMS)) || touch bin/bench.failed; } | tee -a '$(GROWTH)/results.txt'
 	@[ ! -e bin/bench.failed ] && exec $(GO) -C hack/bench run . -docs ../../docs -growth <'$(GROWTH)/results.txt'
+
+cluster: ## measure the library on three OpenSearch nodes with ITEMS items (default: 3000000), in an hour or two; needs wrk, a JDK, and 15 KB of disk space in TMPDIR for each item
+	@$(GO) run ./hack/opensearch --nodes 0
+	@VITRINE_OPENSEARCH=1 exec $(BENCH) -bench Cluster . -args -cluster-items $(or $(ITEMS),3000000)
 
 verify: ## check the tree: generated files, formatting, vet, lint, import rules, go.mod; fails if it is dirty
 	$(MAKE) generate

@@ -136,25 +136,25 @@ func (g *growth) tenth(b *testing.B, tenth int) {
 	series := fmt.Sprintf("tenth %d", tenth+1)
 	turn(b, "import", 0, settling(series, g.vitrine.CPU, func(tb testing.TB, _ int) load.Result {
 		began := time.Now()
-		g.pipe(tb, first, count)
+		g.pipe(tb, g.vitrine, first, count)
 		return load.Result{Requests: count, Elapsed: time.Since(began)}
 	}))
 }
 
 // pipe runs `vitrine import -` with generated items.
-func (g *growth) pipe(tb testing.TB, first, count int) {
+func (s *suite) pipe(tb testing.TB, into *subject.Vitrine, first, count int) {
 	tb.Helper()
 	from, to := io.Pipe()
 	go func() {
 		out := bufio.NewWriterSize(to, 1<<20)
 		for i := first; i < first+count; i++ {
-			out.Write(g.corpus.Item(i)) //nolint:errcheck // Flush returns the error
+			out.Write(s.corpus.Item(i)) //nolint:errcheck // Flush returns the error
 			out.WriteByte('\n')         //nolint:errcheck // Flush returns the error
 		}
 		to.CloseWithError(out.Flush())
 	}()
-	cmd := exec.CommandContext(tb.Context(), g.binary, "import", "-")
-	cmd.Env = append(os.Environ(), g.vitrine.Environment()...)
+	cmd := exec.CommandContext(tb.Context(), s.binary, "import", "-")
+	cmd.Env = append(os.Environ(), into.Environment()...)
 	cmd.Stdin = from
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("import: %v\n%s", err, out)
@@ -251,6 +251,10 @@ func (g *growth) growthRestart(b *testing.B, n int) {
 	}
 }
 
+// limitedWarmUp is the minimum time for which random pages are requested before they are measured with a memory limit. By then, the part of
+// the index that most pages need is in the page cache.
+const limitedWarmUp = time.Minute
+
 // limited measures random pages of a server in a control group with a memory limit in MiB. At the start, no file of the store is in the
 // page cache, because the kernel does not count pages that other processes have read.
 func (g *growth) limited(b *testing.B, limit, n int) {
@@ -268,10 +272,12 @@ func (g *growth) limited(b *testing.B, limit, n int) {
 		return load.Result{Requests: 1, Elapsed: v.Ready, CPU: v.CPU(b)}
 	})
 	var warmUp []load.Request
-	for _, at := range g.planned.zipf[0] {
+	for _, at := range slices.Concat(slices.Concat(g.planned.uniform...), g.planned.zipf[0]) {
 		warmUp = append(warmUp, v.Page(at.filter, at.page))
 	}
-	load.Run(b, clients, warmUp, http.StatusOK, nil)
+	for began := time.Now(); time.Since(began) < limitedWarmUp; {
+		load.Run(b, clients, warmUp, http.StatusOK, nil)
+	}
 	for round := 1; round < g.rounds; round++ {
 		turn(b, workload, round, reader(series, v.CPU, "", urls(v, g.planned.zipf)))
 	}

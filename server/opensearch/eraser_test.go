@@ -62,7 +62,7 @@ func filesWith(t *testing.T, dir string, texts map[string]string) map[string][]s
 // even if the replica that made the change stops immediately and the replica that was erasing has crashed. Other items must stay.
 func TestErasing(t *testing.T) {
 	t.Parallel()
-	c := nodetest.NewCluster(t, 2)
+	c := nodetest.NewCluster(t, 2, "512m")
 	first, err := Open(t.Context(), Options{URLs: c.URLs(), EraseWithin: time.Hour})
 	if err != nil {
 		t.Fatal(err)

@@ -170,7 +170,7 @@ func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func(
 // TestNodes runs a library on three nodes. It kills the node with the primary shard, and it suspends that node for some time. In both
 // cases, no acknowledged write may be lost, and no restart may be necessary.
 func TestNodes(t *testing.T) {
-	c := nodetest.NewCluster(t, 3)
+	c := nodetest.NewCluster(t, 3, "512m")
 	r := onCluster(t, c, 2, Options{})
 	apply(t, r[0], agreedDefinitions()[0])
 	awaitCopies(t, r[0])
@@ -279,7 +279,7 @@ func fillDisk(t *testing.T, r []*Library) {
 // searches, but the replica must not accept any token.
 func TestIsolatedNode(t *testing.T) {
 	t.Parallel()
-	c := nodetest.NewCluster(t, 3)
+	c := nodetest.NewCluster(t, 3, "512m")
 	writer := onCluster(t, c, 1, Options{})[0]
 	apply(t, writer, agreedDefinitions()[0], accessToken(1))
 	everywhere := object{"index.auto_expand_replicas": "0-all"}

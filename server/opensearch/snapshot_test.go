@@ -15,7 +15,7 @@ import (
 // whole library can be restored while no replica runs.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
-	c := nodetest.NewCluster(t, 1)
+	c := nodetest.NewCluster(t, 1, "512m")
 	first := onCluster(t, c, 1, Options{})[0]
 	do := func(method, path string, body any) {
 		t.Helper()

@@ -20,22 +20,25 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-// OpenSearch is a real OpenSearch node.
+// OpenSearch is a real OpenSearch node, or a cluster of nodes.
 type OpenSearch struct {
 	// Version is the version that the node reports.
 	Version string
 
-	url   string
+	urls  []string   // of the nodes; the first one answers the requests of the benchmark
 	node  *node.Node // nil for an external node
 	dir   string
 	stamp string // a part of the names of all indices of this run
 }
 
-// OpenOpenSearch connects to the running node at address, which must not require TLS or credentials. If address is "", it starts a node
-// with its data in dir and 2 GiB of heap. It returns nil if this machine cannot run a node.
+// OpenOpenSearch connects to the running nodes at address, a list of URLs with commas, which must not require TLS or credentials. If
+// address is "", it starts a node with its data in dir and 2 GiB of heap. It returns nil if this machine cannot run a node.
 func OpenOpenSearch(tb testing.TB, address, dir string) *OpenSearch {
 	tb.Helper()
-	s := &OpenSearch{url: strings.TrimSuffix(address, "/"), dir: dir, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
+	s := &OpenSearch{dir: dir, stamp: strconv.FormatInt(time.Now().UnixNano(), 36)}
+	for url := range strings.SplitSeq(address, ",") {
+		s.urls = append(s.urls, strings.TrimSuffix(url, "/"))
+	}
 	if address == "" {
 		started, err := node.Start(context.Background(), node.Options{Dir: dir, Heap: "2g"})
 		if absent, ok := errors.AsType[*node.AbsentError](err); ok {
@@ -45,7 +48,7 @@ func OpenOpenSearch(tb testing.TB, address, dir string) *OpenSearch {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		s.node, s.url = started, started.URL
+		s.node, s.urls = started, []string{started.URL}
 	}
 	var about struct{ Version struct{ Number string } }
 	s.do(tb, http.MethodGet, "", nil, &about)
@@ -58,13 +61,13 @@ func (s *OpenSearch) Close(ctx context.Context) error {
 	if s.node != nil {
 		return s.node.Stop(ctx)
 	}
-	_, err := load.Send(ctx, load.Request{Method: http.MethodDelete, URL: s.url + "/bench-" + s.stamp + "-*?ignore_unavailable=true&expand_wildcards=all"})
+	_, err := load.Send(ctx, load.Request{Method: http.MethodDelete, URL: s.urls[0] + "/bench-" + s.stamp + "-*?ignore_unavailable=true&expand_wildcards=all"})
 	return err
 }
 
 // request returns a request to the node.
 func (s *OpenSearch) request(method, path string, body []byte) load.Request {
-	r := load.Request{Method: method, URL: s.url + path, Body: body}
+	r := load.Request{Method: method, URL: s.urls[0] + path, Body: body}
 	if body != nil {
 		r.Header = jsonBody
 	}
@@ -241,7 +244,7 @@ func (s *OpenSearch) Percolate(name string, documents []json.RawMessage) load.Re
 	return s.request(http.MethodPost, s.index(name)+"/_search?filter_path=hits.total,hits.hits._id,hits.hits.fields", encoded)
 }
 
-// stats returns the heap in use and the processor time that the node reports.
+// stats returns the heap in use and the processor time that the nodes report.
 func (s *OpenSearch) stats(tb testing.TB) (heap int64, cpu time.Duration) {
 	tb.Helper()
 	var answer struct {
@@ -258,14 +261,14 @@ func (s *OpenSearch) stats(tb testing.TB) (heap int64, cpu time.Duration) {
 			}
 		}
 	}
-	s.do(tb, http.MethodGet, "/_nodes/_local/stats/jvm,process", nil, &answer)
+	s.do(tb, http.MethodGet, "/_nodes/stats/jvm,process", nil, &answer)
 	for _, n := range answer.Nodes {
-		heap, cpu = n.JVM.Mem.HeapUsed, time.Duration(n.Process.CPU.Total)*time.Millisecond
+		heap, cpu = heap+n.JVM.Mem.HeapUsed, cpu+time.Duration(n.Process.CPU.Total)*time.Millisecond
 	}
 	return heap, cpu
 }
 
-// CPU returns the processor time that the node has used.
+// CPU returns the processor time that the nodes have used.
 func (s *OpenSearch) CPU(tb testing.TB) time.Duration {
 	tb.Helper()
 	if s.node != nil {

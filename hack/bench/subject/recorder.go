@@ -3,6 +3,7 @@ package subject
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -26,7 +27,7 @@ type Recorder struct {
 // NewRecorder starts a recorder in front of a node, which runs until the test ends.
 func NewRecorder(tb testing.TB, s *OpenSearch) *Recorder {
 	tb.Helper()
-	base, err := url.Parse(s.url)
+	base, err := url.Parse(s.urls[0])
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -100,9 +101,9 @@ const itemsOfProperty = "-items-bench_default"
 func (s *OpenSearch) Prefix(name string) string { return "bench-" + s.stamp + "-" + name }
 
 // LibraryFlags returns the flags that make Vitrine use the library with a prefix. Vitrine connects through the recorder, or directly to the
-// node if through is nil.
+// nodes if through is nil.
 func (s *OpenSearch) LibraryFlags(prefix string, through *Recorder) []string {
-	address := s.url
+	address := strings.Join(s.urls, ",")
 	if through != nil {
 		address = through.server.URL
 	}
@@ -137,4 +138,51 @@ func (s *OpenSearch) SearchItems(prefix string, body []byte) load.Request {
 func (s *OpenSearch) ItemsSize(tb testing.TB, prefix string) int64 {
 	tb.Helper()
 	return s.size(tb, "/"+prefix+itemsOfProperty)
+}
+
+// Primary returns the number of the node, from 0, with the primary shard of the items of a library. Node 0 has the name n1. Later requests
+// of the benchmark go to another node.
+func (s *OpenSearch) Primary(tb testing.TB, prefix string) (node int) {
+	tb.Helper()
+	var shards []struct{ Prirep, Node string }
+	s.do(tb, http.MethodGet, "/_cat/shards/"+prefix+itemsOfProperty+"?format=json&h=prirep,node", nil, &shards)
+	for _, shard := range shards {
+		if _, err := fmt.Sscanf(shard.Node, "n%d", &node); err == nil && shard.Prirep == "p" {
+			s.urls = append(s.urls[node:], s.urls[:node-1]...)
+			return node - 1
+		}
+	}
+	tb.Fatalf("no node has the primary shard: %v", shards)
+	return 0
+}
+
+// Outdate marks the index of the items of a library as one of the previous schema, so that the next server rebuilds it.
+func (s *OpenSearch) Outdate(tb testing.TB, prefix string) {
+	tb.Helper()
+	path := "/" + prefix + itemsOfProperty + "/_mapping"
+	var found map[string]struct {
+		Mappings struct {
+			Meta map[string]any `json:"_meta"`
+		}
+	}
+	s.do(tb, http.MethodGet, path, nil, &found)
+	for _, index := range found {
+		index.Mappings.Meta["schema"] = index.Mappings.Meta["schema"].(float64) - 1
+		s.do(tb, http.MethodPut, path, map[string]any{"_meta": index.Mappings.Meta}, nil)
+	}
+}
+
+// Indices returns the names of the indices with the items of a library: two during a rebuild, and for a minute afterwards. current is the one
+// that serves reads.
+func (s *OpenSearch) Indices(tb testing.TB, prefix string) (all []string, current string) {
+	tb.Helper()
+	var found map[string]struct{ Aliases map[string]any }
+	s.do(tb, http.MethodGet, "/"+prefix+itemsOfProperty+"*/_alias", nil, &found)
+	for name, index := range found {
+		all = append(all, name)
+		if _, reads := index.Aliases[prefix+itemsOfProperty]; reads {
+			current = name
+		}
+	}
+	return all, current
 }

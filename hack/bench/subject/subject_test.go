@@ -165,7 +165,7 @@ func TestIndexSize(t *testing.T) {
 func TestRecorder(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 	defer node.Close()
-	r := NewRecorder(t, &OpenSearch{url: node.URL})
+	r := NewRecorder(t, &OpenSearch{urls: []string{node.URL}})
 	send := func(path, body string) {
 		t.Helper()
 		_, answer := load.Do(t, load.Request{Method: http.MethodPost, URL: r.server.URL + path, Body: []byte(body)}, http.StatusOK)

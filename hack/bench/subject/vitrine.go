@@ -63,11 +63,45 @@ func NewStore(tb testing.TB, dir string, filters []sample.Filter) *Store {
 // NewStoreOn is like NewStore for a library in an OpenSearch cluster, with an index prefix. dir is the data directory of the server.
 func NewStoreOn(tb testing.TB, cluster *OpenSearch, prefix, dir string, filters []sample.Filter) *Store {
 	tb.Helper()
-	lib, err := opensearch.Open(context.Background(), opensearch.Options{URLs: []string{cluster.url}, Prefix: prefix, AllowHTTP: true})
+	return seed(tb, cluster.library(tb, prefix), dir, filters)
+}
+
+// library opens a library in the cluster.
+func (s *OpenSearch) library(tb testing.TB, prefix string) library.Library {
+	tb.Helper()
+	lib, err := opensearch.Open(context.Background(), opensearch.Options{URLs: s.urls, Prefix: prefix, AllowHTTP: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return seed(tb, lib, dir, filters)
+	return lib
+}
+
+// Rules stores tags and units with rules in a library in the cluster, as the controllers do. Servers find out about them by themselves.
+func (s *OpenSearch) Rules(tb testing.TB, prefix string, tags []library.TagRule, units []library.UnitRule) {
+	tb.Helper()
+	var defs []library.Definition
+	owner := func(k library.Kind) library.Owner {
+		return library.Owner{Install: "bench", Kind: k, Namespace: namespace, Name: fmt.Sprintf("rule-%d", len(defs))}
+	}
+	for _, t := range tags {
+		defs = append(defs, library.Definition{Property: property, Owner: owner(library.KindTag), Tag: &t})
+	}
+	for _, u := range units {
+		defs = append(defs, library.Definition{Property: property, Owner: owner(library.KindUnit), Unit: &u})
+	}
+	apply(tb, s.library(tb, prefix), defs)
+}
+
+// apply stores definitions in a library and closes it.
+func apply(tb testing.TB, lib library.Library, defs []library.Definition) {
+	tb.Helper()
+	results, err := lib.Apply(context.Background(), defs)
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
+	if err := errors.Join(err, lib.Close()); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // seed stores the definitions in a library and closes it.
@@ -95,13 +129,7 @@ func seed(tb testing.TB, lib library.Library, dir string, filters []sample.Filte
 			UUID: uuid, ID: id, Name: f.Name, Query: f.Query, Order: f.Order, Public: true,
 		}})
 	}
-	results, err := lib.Apply(context.Background(), defs)
-	for _, r := range results {
-		err = errors.Join(err, r.Err)
-	}
-	if err := errors.Join(err, lib.Close()); err != nil {
-		tb.Fatal(err)
-	}
+	apply(tb, lib, defs)
 	return s
 }
 

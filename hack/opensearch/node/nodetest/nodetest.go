@@ -128,8 +128,9 @@ func started(t testing.TB, start func() ([]*node.Node, error)) []*node.Node {
 	return nodes
 }
 
-// NewCluster starts a cluster of n nodes, and stops it at the end of the test. It skips the test unless VITRINE_OPENSEARCH is set.
-func NewCluster(t testing.TB, n int) *Cluster {
+// NewCluster starts a cluster of n nodes, each with a Java heap of this size, such as 512m, and stops it at the end of the test. It skips the
+// test unless VITRINE_OPENSEARCH is set.
+func NewCluster(t testing.TB, n int, heap string) *Cluster {
 	t.Helper()
 	// The cluster uses the ports from Port to Port+n-1 and from Port+100 to Port+99+n. Choose Port at random, so that clusters rarely
 	// collide.
@@ -139,7 +140,7 @@ func NewCluster(t testing.TB, n int) *Cluster {
 	}
 	dir := t.TempDir()
 	c := &Cluster{t: t, options: node.Options{
-		Dir: dir, Version: os.Getenv("OPENSEARCH_VERSION"), Heap: "512m", Port: 21000 + int(port.Int64()),
+		Dir: dir, Version: os.Getenv("OPENSEARCH_VERSION"), Heap: heap, Port: 21000 + int(port.Int64()),
 		// Detect faults faster: by default, the cluster excludes a node only after the node has not responded for 30 seconds.
 		Settings: []string{
 			"path.repo=" + filepath.Join(dir, "snapshots"),
