@@ -11,10 +11,11 @@ case ${1-} in
 --json) # called by gotestsum below: writes the events of all modules as one stream
   shift
   status=0
+  packages=$(($(nproc 2> /dev/null || getconf _NPROCESSORS_ONLN) + 1)) # at once; some mostly wait, such as controllers
   events() {
     module=$1
     shift
-    go -C "$module" test -json -timeout 14m "$@" || status=1
+    go -C "$module" test -json -p "$packages" -timeout 14m "$@" || status=1
   }
   first=$1
   shift

@@ -59,15 +59,21 @@ func TestHostileQueries(t *testing.T) {
 		"controls":                "a\x00b \u202e\u2066 👨‍👩‍👧‍👦* İ*",
 	}
 	refused := []string{"more asterisks", "counted letters", "optional letters", "repeated letters", "nested repetitions"}
+	// The race detector makes the compilation of these patterns ten times slower. The same function compiles them for all paths.
+	large := append([]string{"wildcards", "asterisks", "asterisks in a tag", "asterisks in a keyword"}, refused...)
 	a := newApp(t)
 	for _, name := range slices.Sorted(maps.Keys(queries)) {
 		t.Run(name, func(t *testing.T) {
 			on := *a
 			on.t = t
-			for _, path := range []string{
+			paths := []string{
 				"/v2/content/items?sort_by=created_on:desc&q=", "/v2/content/items?q=", "/v2/content/items/explain?ugc_id=1001&q=", "/v2/content/facets?field=tags&q=", "/v2/content/changes?q=",
 				"/v2/content/compare?from_q=a&q=", "/v2/content/filters/4242?additional_query=", "/v2/content/bulk?q=",
-			} {
+			}
+			if slices.Contains(large, name) {
+				paths = paths[:2]
+			}
+			for _, path := range paths {
 				got := on.send(call{url: path + url.QueryEscape(queries[name]), token: "rw"})
 				if got.status == 200 && !slices.Contains(refused, name) {
 					continue

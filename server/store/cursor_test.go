@@ -49,7 +49,7 @@ func TestCursors(t *testing.T) {
 		t.Errorf("cursor %s: it is readable, or not the same twice, or the same for two listings", c)
 	}
 	lengths := map[int]bool{}
-	for n := range 20_000 {
+	for n := 0; n < 20_000; n += 10 {
 		long := seal(l, "listing", strings.Repeat("x", n))
 		lengths[len(long)] = true
 		if n%1000 == 0 {
