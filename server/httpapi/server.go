@@ -44,7 +44,7 @@ type Options struct {
 	// StreamIdle is the maximum time that a bulk import waits for the client to send, or that a stream waits for the client to receive. A
 	// stream of events waits up to twice this time. Default: 1 min.
 	StreamIdle time.Duration
-	// PageCache is the size of the page cache in bytes. Default: 64 MiB.
+	// PageCache is the size of the page cache in bytes. Default: 128 MiB.
 	PageCache int64
 	// PageMemory is the maximum memory in bytes for pages of items that are being built or sent, not counting the page cache. Default: 1
 	// GiB.
@@ -74,7 +74,7 @@ func (o Options) withDefaults() Options {
 	o.WaitsPerToken = cmp.Or(o.WaitsPerToken, 100)
 	o.StreamsPerToken = cmp.Or(o.StreamsPerToken, 1000)
 	o.StreamIdle = cmp.Or(o.StreamIdle, time.Minute)
-	o.PageCache = cmp.Or(o.PageCache, 64<<20)
+	o.PageCache = cmp.Or(o.PageCache, 128<<20)
 	o.PageMemory = cmp.Or(o.PageMemory, 1<<30)
 	if o.Pressure == nil {
 		o.Pressure = func() library.Pressure { return library.Relaxed }
