@@ -99,7 +99,7 @@ growth: ## measure one store that grows to ITEMS items (default: 10000000), in l
 	@{ $(BENCH) -bench Growth . -args -growth '$(GROWTH)' $(if $(ITEMS),-growth-items $(ITEMS)) || touch bin/bench.failed; } | tee -a '$(GROWTH)/results.txt'
 	@[ ! -e bin/bench.failed ] && exec $(GO) -C hack/bench run . -docs ../../docs -growth <'$(GROWTH)/results.txt'
 
-cluster: ## measure the library on three OpenSearch nodes with ITEMS items (default: 3000000), in an hour or two; needs wrk, a JDK, and 15 KB of disk space in TMPDIR for each item
+cluster: ## measure the library on three OpenSearch nodes with ITEMS items (default: 3000000), in some hours; prints the results; needs wrk, a JDK, and 15 KB of disk space in TMPDIR for each item
 	@$(GO) run ./hack/opensearch --nodes 0
 	@VITRINE_OPENSEARCH=1 exec $(BENCH) -bench Cluster . -args -cluster-items $(or $(ITEMS),3000000)
 

@@ -53,6 +53,7 @@ func BenchmarkCluster(b *testing.B) {
 	*opensearch = strings.Join(c.nodes.URLs(), ",")
 	c.filters = c.corpus.Filters(filters)
 	c.prefix = c.openSearch(b).Prefix("cluster")
+	defer func() { c.node, c.opened = nil, false }() // the nodes end with the benchmark
 	c.on = c.serve(b, subject.NewStoreOn(b, c.node, c.prefix, filepath.Join(c.dir, "store-cluster"), c.filters), c.node.LibraryFlags(c.prefix, nil)...)
 	c.turn(b, "import", 0, *clusterItems, func(tb testing.TB) { c.pipe(tb, c.on, 0, *clusterItems) })
 	measures(b, "size", c.series(), map[report.Metric]int64{
@@ -143,17 +144,17 @@ func (c *clustered) rules(b *testing.B) {
 	var tags []library.TagRule
 	for _, q := range c.corpus.Booleans(3 * clusterTags) {
 		if !strings.Contains(q, "tags.") && len(tags) < clusterTags { // rules of tags cannot use tags
-			tags = append(tags, library.TagRule{Tag: item.Tag{Namespace: "bench", Key: fmt.Sprintf("t%d", len(tags))}, Selector: q})
+			tags = append(tags, library.TagRule{Tag: item.Tag{Namespace: "bench", Key: tagKey(len(tags))}, Selector: q})
 		}
 	}
 	tags[len(tags)-1].Selector = "approval_status:app"
 	c.turn(b, "tags", 0, len(tags), func(tb testing.TB) {
 		c.node.Rules(tb, c.prefix, tags, nil)
-		c.found(tb, fmt.Sprintf("tags.bench.key:t%d", len(tags)-1))
+		c.found(tb, "tags.bench.key:"+tagKey(len(tags)-1))
 	})
 	var tagged []load.Request
 	for i := range c.booleans {
-		tagged = append(tagged, c.on.Items(fmt.Sprintf("tags.bench.key:t%d", i), newestFirst))
+		tagged = append(tagged, c.on.Items("tags.bench.key:"+tagKey(i), newestFirst))
 	}
 	c.asked(b, "tagged", 0, tagged)
 	units := make([]library.UnitRule, clusterUnits)
@@ -165,6 +166,11 @@ func (c *clustered) rules(b *testing.B) {
 		c.found(tb, fmt.Sprintf("activate_units.name:unit%d", len(units)-1))
 	})
 	c.reads(b, "-ruled")
+}
+
+// tagKey returns a different key for each number. Keys of tags consist of letters.
+func tagKey(n int) string {
+	return strings.Map(func(digit rune) rune { return digit - '0' + 'a' }, strconv.Itoa(n))
 }
 
 // rebuild measures the rebuild of the index of items, which a server begins two minutes after its start.

@@ -5,6 +5,7 @@
 //	make bench FULL=1        1,000,000 items
 //	make bench CHECK=1       the quick run, which fails if a number is out of its range
 //	make growth              one store that grows to 10,000,000 items
+//	make cluster             a library on three OpenSearch nodes; it prints results, and writes no page
 //
 // During development, run some of the benchmarks with fewer items, and show the page about them:
 //
