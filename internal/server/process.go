@@ -190,11 +190,10 @@ func (p *process) openCertificate() error {
 // definitions are loaded.
 func (p *process) listen(ctx context.Context) error {
 	var err error
-	// Without a limit, the page cache has its default size.
-	const maxPageCache = 128 << 20
+	// A PageCache of 0, without a limit, stands for the default.
 	p.api, err = httpapi.New(p.lib, httpapi.Options{
 		Logger: p.log.With("part", "http"), ExternalURL: p.o.externalURL, Metrics: p.metrics, Version: version.Get().Version,
-		Pressure: p.memory.Pressure, PageMemory: p.memory.Limit() / 4, PageCache: min(p.memory.Limit()/10, maxPageCache), Rejected: p.rejected, Manifest: p.manifest,
+		Pressure: p.memory.Pressure, PageMemory: p.memory.Limit() / 4, PageCache: min(p.memory.Limit()/10, httpapi.DefaultPageCache), Rejected: p.rejected, Manifest: p.manifest,
 	})
 	if err != nil {
 		return fmt.Errorf("create the HTTP interface: %w", err)

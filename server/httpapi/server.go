@@ -20,6 +20,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
+// DefaultPageCache is the default of Options.PageCache, in bytes.
+const DefaultPageCache = 128 << 20
+
 // Options configures a Server. The zero value contains the defaults.
 type Options struct {
 	// Clock returns the current time for token expiry, rate limits and cache times. Default: time.Now.
@@ -44,7 +47,7 @@ type Options struct {
 	// StreamIdle is the maximum time that a bulk import waits for the client to send, or that a stream waits for the client to receive. A
 	// stream of events waits up to twice this time. Default: 1 min.
 	StreamIdle time.Duration
-	// PageCache is the size of the page cache in bytes. Default: 128 MiB.
+	// PageCache is the size of the page cache in bytes. Default: DefaultPageCache.
 	PageCache int64
 	// PageMemory is the maximum memory in bytes for pages of items that are being built or sent, not counting the page cache. Default: 1
 	// GiB.
@@ -74,7 +77,7 @@ func (o Options) withDefaults() Options {
 	o.WaitsPerToken = cmp.Or(o.WaitsPerToken, 100)
 	o.StreamsPerToken = cmp.Or(o.StreamsPerToken, 1000)
 	o.StreamIdle = cmp.Or(o.StreamIdle, time.Minute)
-	o.PageCache = cmp.Or(o.PageCache, 128<<20)
+	o.PageCache = cmp.Or(o.PageCache, DefaultPageCache)
 	o.PageMemory = cmp.Or(o.PageMemory, 1<<30)
 	if o.Pressure == nil {
 		o.Pressure = func() library.Pressure { return library.Relaxed }

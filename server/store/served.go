@@ -17,7 +17,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/mutations"
 )
 
-// served is the part of the store that is in memory: everything except items, short codes and the index's keys. Store.mu guards it.
+// served is the part of the store that is in memory: everything except items, short codes and the index's keys. Store.mu guards it, except
+// for id and authorKey, which never change.
 type served struct {
 	// id is the identity of this store. Versions of pages contain it.
 	id        string
