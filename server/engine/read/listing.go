@@ -3,6 +3,7 @@ package read
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -48,17 +49,13 @@ type listing struct {
 	newestVersion atomic.Pointer[string]
 }
 
-// listingName identifies a listing within a snapshot. With it, listings can be compared without comparing their queries.
+// listingName identifies a listing within a snapshot. With it, listings can be compared without comparing their queries. It is small,
+// because even a map with a single name has room for eight.
 type listingName struct {
-	// filter is set if the listing is a stored filter without a further query of the caller. If it is nil, identity describes the listing
-	// completely.
-	filter   *definitions.Filter
+	// filter is set if the listing is a stored filter without a further query of the caller.
+	filter *definitions.Filter
+	// identity describes what a read adds to the filter, or nothing. If filter is nil, identity describes the listing completely.
 	identity string
-	scope    string
-	order    string
-	seed     string
-	tag      item.Tag
-	tagged   bool
 	audience query.Audience
 }
 
@@ -105,13 +102,15 @@ func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, e
 	if name.filter, err = s.Catalogue.Filter(*r.Filter); err != nil {
 		return name, of, err
 	}
-	name.scope = r.Scope.String()
+	var added identity
+	added.add('c', r.Scope.String())
 	if r.Favourite != nil {
-		name.tag, name.tagged = *r.Favourite, true
+		added.add('n', r.Favourite.Namespace)
+		added.add('k', r.Favourite.Key)
 	}
 	order := r.Order
 	if order != nil {
-		name.order = order.String()
+		added.add('o', order.String())
 	} else {
 		parsed, err := name.filter.Parsed()
 		if err != nil {
@@ -120,9 +119,20 @@ func (s *Snapshot) name(r library.Read) (name listingName, of library.Listing, e
 		order = parsed.Order
 	}
 	if order.Random() {
-		name.seed = r.Seed
+		added.add('s', r.Seed)
 	}
+	name.identity = string(added)
 	return name, of, nil
+}
+
+// identity describes something by the parts that differ from the default.
+type identity []byte
+
+// add adds a part unless it is empty. The length of the text separates the parts, whatever the text contains.
+func (i *identity) add(part byte, text string) {
+	if text != "" {
+		*i = append(append(strconv.AppendInt(append(*i, part), int64(len(text)), 10), ' '), text...)
+	}
 }
 
 // newListing returns a listing that is not yet bound, and determines how long it is valid. If the last binding of the same listing is still
