@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
@@ -33,6 +34,20 @@ type conn struct {
 	indices   *indices.Indices
 	selectors selectors
 	shown     *shownItems
+	// documents contains the last *translate.Documents of each property.
+	documents sync.Map
+}
+
+// documentsOf returns the tags and units of a property as documents. It keeps them, because a property can have many.
+func (c *conn) documentsOf(catalogue *definitions.Catalogue) *translate.Documents {
+	known, _ := c.documents.Load(catalogue.Property)
+	before, _ := known.(*translate.Documents)
+	if before != nil && before.Catalogue == catalogue {
+		return before
+	}
+	d := translate.NewDocuments(catalogue, before)
+	c.documents.Store(catalogue.Property, d)
+	return d
 }
 
 // view holds the data that one read uses: one state of a property's definitions, and one time. Only one goroutine uses a view.
@@ -51,7 +66,7 @@ type view struct {
 
 func newView(c *conn, catalogue *definitions.Catalogue, now time.Time) *view {
 	v := &view{conn: c, catalogue: catalogue, now: now, plans: map[*definitions.Rule]plan.Node{}}
-	v.queries = &translate.Translator{Catalogue: catalogue, FirstSchema: c.indices.First.Load(), Selector: v.selector, Warn: v.warn}
+	v.queries = &translate.Translator{Documents: c.documentsOf(catalogue), FirstSchema: c.indices.First.Load(), Selector: v.selector, Warn: v.warn}
 	return v
 }
 

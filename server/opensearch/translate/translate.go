@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
-	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/query"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
@@ -161,19 +160,18 @@ func (t scope) tagged(ctx context.Context, n plan.Leaf) (object, error) {
 	if err != nil {
 		return nil, err
 	}
+	hits, err := Evaluate(ctx, t.tags(), n)
+	if err != nil {
+		return nil, err
+	}
+	matching := make([]int64, len(hits))
+	for i, h := range hits {
+		matching[i] = h.Doc.ID()
+	}
+	slices.Sort(matching)
 	queries := []object{own}
-	for _, r := range t.Catalogue.TagRules {
-		if query.TagFieldName(r.Tag.Namespace) != n.LooksAt().Name {
-			continue
-		}
-		matches, err := matchesOne(ctx, n, &item.Item{}, []item.Tag{r.Tag})
-		if err != nil {
-			return nil, err
-		}
-		if !matches {
-			continue
-		}
-		rule, err := t.Translator.Rule(ctx, r, schema.OfItem)
+	for _, i := range matching {
+		rule, err := t.Translator.Rule(ctx, t.Catalogue.TagRules[i], schema.OfItem)
 		if err != nil {
 			return nil, err
 		}

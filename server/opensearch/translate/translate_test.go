@@ -25,8 +25,8 @@ func build(t *testing.T, root query.Node) plan.Node {
 	return p.Root
 }
 
-// newTranslator returns the translator of a property with a rule for a tag and a rule for a unit.
-func newTranslator(t *testing.T) *Translator {
+// newTranslator returns the translator of a property with a rule for a tag, a rule for a unit, and further tags.
+func newTranslator(t *testing.T, keys ...string) *Translator {
 	t.Helper()
 	const shop library.PropertyID = "shop/default"
 	owner := func(kind library.Kind, name string) library.Owner {
@@ -40,6 +40,11 @@ func newTranslator(t *testing.T) *Translator {
 		{Property: shop, Owner: owner(library.KindUnit, "sale"), Unit: &library.UnitRule{
 			Unit: item.Unit{ID: 9, Name: "Sale", ImageURL: "https://a.example/a.png", ClickThroughURL: "https://a.example/"}, Selector: `tags.vibe.key:bold`,
 		}},
+	}
+	for _, key := range keys {
+		defs = append(defs, library.Definition{Property: shop, Owner: owner(library.KindTag, key), Tag: &library.TagRule{
+			Tag: item.Tag{Namespace: "further", Key: key}, Items: []item.ID{8},
+		}})
 	}
 	set, err := definitions.NewSet(nil)
 	if err != nil {
@@ -55,7 +60,7 @@ func newTranslator(t *testing.T) *Translator {
 		}
 	}
 	return &Translator{
-		Catalogue: change.Set.Catalogue(shop),
+		Documents: NewDocuments(change.Set.Catalogue(shop), nil),
 		Selector: func(_ context.Context, r *definitions.Rule) (plan.Node, error) {
 			if r.Selector == nil {
 				return nil, nil
@@ -106,5 +111,32 @@ func TestQuery(t *testing.T) {
 		if string(got) != want {
 			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
 		}
+	}
+}
+
+// TestManyTags checks that the translation of a leaf on tags does not build the documents of all tags again, because a search for facets has
+// a leaf for each of up to thousands of tags. After a change of other definitions, the documents stay.
+func TestManyTags(t *testing.T) {
+	var keys []string
+	for i := range rune(500) {
+		keys = append(keys, string([]rune{'a' + i/26, 'a' + i%26}))
+	}
+	tr := newTranslator(t, keys...)
+	leaf := build(t, query.FieldTerm(query.TagFieldName("further"), "ah"))
+	translate := func() {
+		if _, err := tr.Query(t.Context(), leaf); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := testing.AllocsPerRun(10, translate); n > float64(len(keys)) {
+		t.Errorf("a leaf takes %.0f allocations with %d tags", n, len(keys))
+	}
+	other := *tr.Catalogue
+	if d := NewDocuments(&other, tr.Documents); d.tags() != tr.tags() || d.Units() != tr.Units() {
+		t.Error("the documents were built again, although neither the tags nor the units have changed")
+	}
+	other.TagRules, other.Units = other.TagRules[1:], nil
+	if d := NewDocuments(&other, tr.Documents); d.tags().Doc(int64(len(keys))) != nil || d.Units().Doc(9) != nil {
+		t.Error("a removed tag or unit is still there")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
 	"github.com/vitrine-dev/vitrine/server/eval"
@@ -12,35 +14,57 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Translator translates plans to OpenSearch queries, for one state of a property's definitions.
-type Translator struct {
+// Documents is one state of a property's definitions, with its tags and units as documents. Leaves on the fields of tags and units are
+// evaluated on these documents. Documents is safe for concurrent use.
+type Documents struct {
 	Catalogue *definitions.Catalogue
-	// FirstSchema is true if the index can have the first schema.
-	FirstSchema bool
-	// Selector returns the plan of a rule's selector, or nil if the rule has no selector or the selector matches no item.
-	Selector func(context.Context, *definitions.Rule) (plan.Node, error)
-	// Warn reports that a selector cannot be translated, so that it matches no item.
-	Warn func(*definitions.Rule, error)
+	tags      func() *eval.Corpus // by the position of the rule in Catalogue.TagRules
+	units     func() *eval.Corpus // by the id of the unit
+}
 
-	unitDocs *eval.Corpus
+// NewDocuments returns the Documents of a property. It creates a document when it is first needed. before contains the Documents of an
+// earlier state, of which NewDocuments uses those that have not changed. It is nil if there are none.
+func NewDocuments(c *definitions.Catalogue, before *Documents) *Documents {
+	d := &Documents{c, sync.OnceValue(func() *eval.Corpus { return tagCorpus(c) }), sync.OnceValue(func() *eval.Corpus { return unitCorpus(c) })}
+	if before != nil && slices.Equal(before.Catalogue.TagRules, c.TagRules) {
+		d.tags = before.tags
+	}
+	if before != nil && slices.Equal(before.Catalogue.Units, c.Units) {
+		d.units = before.units
+	}
+	return d
 }
 
 // Units returns the conversion units as documents.
-func (t *Translator) Units() *eval.Corpus {
-	if t.unitDocs == nil {
-		t.unitDocs = unitCorpus(t.Catalogue)
+func (d *Documents) Units() *eval.Corpus { return d.units() }
+
+// tagCorpus returns a document for each tag rule. The document is that of an item that has only the tag of the rule.
+func tagCorpus(c *definitions.Catalogue) *eval.Corpus {
+	corpus := eval.NewCorpus()
+	for i, r := range c.TagRules {
+		corpus.Put(eval.NewDoc(int64(i), 0, (&item.Item{}).Values(nil, nil, []item.Tag{r.Tag})))
 	}
-	return t.unitDocs
+	return corpus
 }
 
-// unitCorpus returns a document for each conversion unit. The document is that of an item that shows only this unit. Leaves on the fields
-// of units are evaluated on these documents.
+// unitCorpus returns a document for each conversion unit. The document is that of an item that shows only this unit.
 func unitCorpus(c *definitions.Catalogue) *eval.Corpus {
 	corpus := eval.NewCorpus()
 	for _, u := range c.Units {
 		corpus.Put(eval.NewDoc(u.ID, 0, (&item.Item{}).Values([]item.Unit{u.Unit}, &u.Unit, nil)))
 	}
 	return corpus
+}
+
+// Translator translates plans to OpenSearch queries, for one state of a property's definitions.
+type Translator struct {
+	*Documents
+	// FirstSchema is true if the index can have the first schema.
+	FirstSchema bool
+	// Selector returns the plan of a rule's selector, or nil if the rule has no selector or the selector matches no item.
+	Selector func(context.Context, *definitions.Rule) (plan.Node, error)
+	// Warn reports that a selector cannot be translated, so that it matches no item.
+	Warn func(*definitions.Rule, error)
 }
 
 // Evaluate evaluates a plan on a corpus in memory, without scores.
@@ -54,14 +78,6 @@ func Evaluate(ctx context.Context, corpus *eval.Corpus, n plan.Node) ([]eval.Hit
 		return nil, fmt.Errorf("evaluate in memory: %w", err)
 	}
 	return hits, nil
-}
-
-// matchesOne reports whether an item that has the given tags matches a leaf.
-func matchesOne(ctx context.Context, n plan.Node, it *item.Item, tags []item.Tag) (bool, error) {
-	corpus := eval.NewCorpus()
-	corpus.Put(eval.NewDoc(1, 0, it.Values(nil, nil, tags)))
-	hits, err := Evaluate(ctx, corpus, n)
-	return len(hits) > 0, err
 }
 
 // IsAboutQuery reports whether err is about the query and not about the cluster.
