@@ -216,19 +216,26 @@ func slowWrites(ctx context.Context, l *Library, n int, next *atomic.Int64) erro
 			if i%2 == 0 {
 				it.Content.Text = string(words)
 			}
-			muts = append(muts, library.Mutation{Put: it})
+			muts = append(muts, library.Mutation{Put: it, Replace: true})
 		}
-		outcomes, err := l.Write(ctx, shop, muts)
-		if err != nil {
+		if err := writeAll(ctx, l, muts); err != nil {
 			return err
-		}
-		for _, o := range outcomes {
-			if o.Err != nil {
-				return o.Err
-			}
 		}
 	}
 	return nil
+}
+
+// writeAll writes until the cluster has stored all mutations, because a busy cluster can need longer than the limit of a write.
+func writeAll(ctx context.Context, l *Library, muts []library.Mutation) error {
+	for {
+		outcomes, err := l.Write(ctx, shop, muts)
+		for _, o := range outcomes {
+			err = errors.Join(err, o.Err)
+		}
+		if !errors.Is(err, library.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // TestFollowersOfSlowWrites checks that followers see operations that become visible after later ones, because their documents are large.

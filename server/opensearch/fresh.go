@@ -15,7 +15,6 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 	"github.com/vitrine-dev/vitrine/server/opensearch/cluster"
 	"github.com/vitrine-dev/vitrine/server/opensearch/indices"
-	"github.com/vitrine-dev/vitrine/server/opensearch/records"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
@@ -61,7 +60,9 @@ type seenPage struct {
 // if neither its definitions nor the state of its index has changed.
 type freshness struct {
 	indices *indices.Indices
-	pages   *otter.Cache[pageKey, seenPage]
+	// limit limits one request for the state of an index.
+	limit time.Duration
+	pages *otter.Cache[pageKey, seenPage]
 
 	mu sync.Mutex
 	// looked contains the result of the last successful lookup for each index, by alias.
@@ -84,12 +85,12 @@ type freshness struct {
 // rememberedPages is the maximum number of remembered versions. Each takes about half a KB.
 const rememberedPages = 10_000
 
-func newFreshness(ix *indices.Indices) (*freshness, error) {
+func newFreshness(ix *indices.Indices, limit time.Duration) (*freshness, error) {
 	pages, err := otter.New(&otter.Options[pageKey, seenPage]{MaximumSize: rememberedPages})
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of versions: %w", err)
 	}
-	f := &freshness{indices: ix, pages: pages, looked: map[string]lookedUp{}, shown: map[string]lookedUp{}, settled: map[string]journal{}, written: map[string]chan struct{}{}}
+	f := &freshness{indices: ix, limit: limit, pages: pages, looked: map[string]lookedUp{}, shown: map[string]lookedUp{}, settled: map[string]journal{}, written: map[string]chan struct{}{}}
 	f.ended, f.end = context.WithCancel(context.Background())
 	return f, nil
 }
@@ -187,7 +188,7 @@ func (f *freshness) run(do func(context.Context) error) error {
 	f.running.Add(1)
 	f.mu.Unlock()
 	defer f.running.Done()
-	ctx, cancel := cluster.Limited(f.ended, records.LookTimeout)
+	ctx, cancel := cluster.Limited(f.ended, f.limit)
 	defer cancel()
 	err := do(ctx)
 	if err != nil && f.ended.Err() != nil {

@@ -84,7 +84,7 @@ func newLibrary(o Options) (*Library, error) {
 	ix := &indices.Indices{Cluster: c, Names: n, Schemas: o.schemas, Refresh: o.RefreshInterval, Window: o.window}
 	l := &Library{
 		conn: &conn{options: o, names: n, cluster: c, indices: ix}, calls: newCalls(o.ReadTimeout), ended: make(chan struct{}),
-		facts: facts.New(c, n), records: records.New(c, n, o.Logger, o.FollowInterval),
+		facts: facts.New(c, n), records: records.New(c, n, o.Logger, o.FollowInterval, o.LookTimeout),
 	}
 	l.Reads = l.served
 	ix.Changed = l.selectors.forget
@@ -92,7 +92,7 @@ func newLibrary(o Options) (*Library, error) {
 	c.Failing = l.records.Fails
 	journal := upkeep.Journal{Age: o.JournalAge, Changes: o.JournalChanges, Clock: o.Clock}
 	l.eraser, l.trimmer, l.rebuilder = upkeep.New(ix, l.facts, l.records.Frozen, o.Logger, o.EraseWithin, journal, o.rebuild)
-	if l.fresh, err = newFreshness(ix); err != nil {
+	if l.fresh, err = newFreshness(ix, o.LookTimeout); err != nil {
 		return nil, err
 	}
 	if l.shown, err = newShownItems(shownBytes, o.Pressure); err != nil {

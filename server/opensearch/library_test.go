@@ -32,7 +32,8 @@ func openOptions(t *testing.T, dir string, adjust func(*Options)) *Library {
 	sum := sha256.Sum256([]byte(dir))
 	o := Options{
 		URLs: nodetest.URLs(t), Prefix: "test-" + hex.EncodeToString(sum[:8]),
-		RefreshInterval: 20 * time.Millisecond, FollowInterval: 100 * time.Millisecond, ReadTimeout: time.Minute, // for a busy machine
+		RefreshInterval: 20 * time.Millisecond, FollowInterval: 100 * time.Millisecond,
+		LookTimeout: time.Minute, ReadTimeout: time.Minute, // for a busy machine
 	}
 	adjust(&o)
 	mark := filepath.Join(dir, "opened")

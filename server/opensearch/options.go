@@ -38,6 +38,9 @@ type Options struct {
 	RefreshInterval time.Duration
 	// FollowInterval is the time between two checks for changed definitions; 0 means 200 ms.
 	FollowInterval time.Duration
+	// LookTimeout limits one request for changed definitions or for the state of an index; 0 means 3 s. Without this limit, a connection
+	// that is silently lost would delay the revocation of tokens and other changes.
+	LookTimeout time.Duration
 	// Timeout limits a request if the caller sets no earlier deadline; 0 means 30 s.
 	Timeout time.Duration
 	// ReadTimeout limits a read of items, including all of its requests. It does not limit exports. The maximum is one minute; 0 means
@@ -98,6 +101,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &OptionsError{fmt.Sprintf("read timeout %s: must not be negative or longer than 1m", o.ReadTimeout)}
 	}
 	o.RefreshInterval = cmp.Or(o.RefreshInterval, 200*time.Millisecond)
+	o.LookTimeout = cmp.Or(o.LookTimeout, 3*time.Second)
 	o.FollowInterval = cmp.Or(o.FollowInterval, 200*time.Millisecond)
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)

@@ -90,7 +90,7 @@ func TestConditionsAcrossReplicas(t *testing.T) {
 func TestDefinitionsReachEveryReplica(t *testing.T) {
 	t.Parallel()
 	r := replicas(t, 2)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	apply(t, r[0], accessToken(1))
 	changes := []func(){
@@ -216,6 +216,64 @@ func waitServed(t *testing.T, l *Library) {
 		if err := l.records.SetMark(ctx, records.Anyone, "wait", fmt.Sprint(time.Now())); err != nil {
 			t.Error(err)
 			return
+		}
+	}
+}
+
+// TestManyDefinitions checks that a replica stores many definitions in several requests, because each request has a time limit. Another
+// replica must keep what it has read of them if it cannot read all of them at once.
+func TestManyDefinitions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	opened := func(on func(*http.Request) (*http.Response, error)) *Library {
+		transport := &intercepted{RoundTripper: http.DefaultTransport}
+		l := openWith(t, dir, time.Now, transport)
+		t.Cleanup(func() {
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		transport.intercept(on)
+		return l
+	}
+	var most atomic.Int64
+	l := opened(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/_bulk") {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			most.Store(max(most.Load(), int64(bytes.Count(body, []byte("\n"))/2)))
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	apply(t, l, agreedDefinitions()[0])
+	var searches atomic.Int64
+	behind := opened(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/_search") && searches.Add(1)%2 == 0 {
+			return respond(r, http.StatusBadRequest, `{"error":{"type":"refused"},"status":400}`), nil
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	const n = 4500
+	units := make([]library.Definition, n)
+	for i := range units {
+		name := fmt.Sprintf("unit%d", i)
+		units[i] = library.Definition{Property: shop, Owner: manifest(library.KindUnit, name), Created: noon, Unit: &library.UnitRule{Unit: item.Unit{ID: int64(i + 1), Name: name}}}
+	}
+	apply(t, l, units...)
+	if most := most.Load(); most == 0 || most > 2000 {
+		t.Errorf("a request stored %d definitions, want at most 2000", most)
+	}
+	for within := time.After(time.Minute); ; {
+		if c := behind.records.Now().Set.Catalogue(shop); c != nil && len(c.UnitRules) == n {
+			return
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-within:
+			t.Fatal("the other replica has not read the definitions")
 		}
 	}
 }

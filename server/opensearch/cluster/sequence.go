@@ -22,24 +22,33 @@ type Numbered[S any] struct {
 // recordsAtOnce is the maximum number of documents that one search by sequence number returns.
 const recordsAtOnce = 1000
 
-// BySequence returns the documents of an index whose last operation has at least the sequence number `from`, ordered by that number. The
-// function send sends a request, as Client.Do does.
-func BySequence[S any](ctx context.Context, send func(ctx context.Context, method, path string, body any, out Answer) error, index string, from int64) ([]Numbered[S], error) {
-	var all []Numbered[S]
-	for {
-		var answer HitsOf[Numbered[S]]
-		body := object{
-			"size": recordsAtOnce, "seq_no_primary_term": true, "track_total_hits": false,
-			"query": object{"range": object{"_seq_no": object{"gte": from}}}, "sort": []any{object{"_seq_no": "asc"}},
-		}
-		if err := send(ctx, http.MethodPost, "/"+index+SearchPath, body, &answer); err != nil {
+// send sends a request, as Client.Do does.
+type send = func(ctx context.Context, method, path string, body any, out Answer) error
+
+// BySequence returns the documents of an index whose last operation has at least the sequence number `from`, ordered by that number.
+func BySequence[S any](ctx context.Context, do send, index string, from int64) (all []Numbered[S], err error) {
+	for more := true; more; {
+		var hits []Numbered[S]
+		if hits, more, err = PageBySequence[S](ctx, do, index, from); err != nil {
 			return nil, err
 		}
-		hits := answer.Hits.Hits
 		all = append(all, hits...)
-		if len(hits) < recordsAtOnce {
-			return all, nil
+		if more {
+			from = hits[len(hits)-1].Seq + 1
 		}
-		from = hits[len(hits)-1].Seq + 1
 	}
+	return all, nil
+}
+
+// PageBySequence is like BySequence, but it returns at most recordsAtOnce documents. `more` reports whether there may be more.
+func PageBySequence[S any](ctx context.Context, do send, index string, from int64) (hits []Numbered[S], more bool, err error) {
+	var answer HitsOf[Numbered[S]]
+	body := object{
+		"size": recordsAtOnce, "seq_no_primary_term": true, "track_total_hits": false,
+		"query": object{"range": object{"_seq_no": object{"gte": from}}}, "sort": []any{object{"_seq_no": "asc"}},
+	}
+	if err := do(ctx, http.MethodPost, "/"+index+SearchPath, body, &answer); err != nil {
+		return nil, false, err
+	}
+	return answer.Hits.Hits, len(answer.Hits.Hits) == recordsAtOnce, nil
 }

@@ -139,6 +139,10 @@ func (r *Records) prepareAll(ctx context.Context, c *definitions.Change) error {
 	return nil
 }
 
+// storedAtOnce is the maximum number of definitions in one call of Bulk. Its time limit applies to each call, so that a load of 65,536
+// definitions has enough time.
+const storedAtOnce = 2000
+
 // store replaces the states of definitions that this replica has last seen with the given entries. A nil entry removes the definition.
 // store returns false if another replica has changed one of the documents.
 func (r *Records) store(ctx context.Context, changed map[definitions.Source]*definitions.Entry) (bool, error) {
@@ -159,17 +163,20 @@ func (r *Records) store(ctx context.Context, changed map[definitions.Source]*def
 		}
 		ops, sources = append(ops, op), append(sources, s)
 	}
+	var outcomes []cluster.Outcome
+	var err error
 	stop := r.watch(ctx)
-	outcomes := r.cluster.Bulk(ctx, ops, cluster.RefreshNow)
+	for some := range slices.Chunk(ops, storedAtOnce) {
+		outcomes = append(outcomes, r.cluster.Bulk(ctx, some, cluster.RefreshNow)...)
+		if err = cluster.FirstError(outcomes); err != nil {
+			break
+		}
+	}
 	stop()
-	if err := cluster.FirstError(outcomes); err != nil {
+	if err != nil {
 		return false, err
 	}
-	stored := true
-	for _, o := range outcomes {
-		stored = stored && !o.Conflict
-	}
-	if !stored {
+	if slices.ContainsFunc(outcomes, func(o cluster.Outcome) bool { return o.Conflict }) {
 		return false, nil // the next CatchUp reads the stored entries
 	}
 	for i, o := range outcomes {

@@ -8,10 +8,11 @@ import (
 )
 
 // These constants limit one poll of the follower. The first limit is short, so that a node that does not respond delays the revocation of a
-// token only until the next poll, which goes to another node. Each failure doubles the limit, because a slow cluster may need more time.
+// token only until the next poll, which goes to another node. Each failure doubles the limit, because a slow cluster may need more time,
+// and the definitions may be many.
 const (
 	shortestPoll = 300 * time.Millisecond
-	longestPoll  = 10 * time.Second
+	longestPoll  = time.Minute
 )
 
 // Follow reads changes until ctx ends. Then it ends the listeners of tokens.

@@ -21,13 +21,9 @@ type recordHit = cluster.Numbered[record]
 // stored nothing, or that its document has changed again. Operations become visible within milliseconds of one another.
 const gapPatience = 10 * time.Second
 
-// LookTimeout limits one request for changes. Without this limit, a connection that is silently lost would delay the revocation of tokens
-// and other changes.
-const LookTimeout = 3 * time.Second
-
 // look sends a request for changes.
 func (r *Records) look(ctx context.Context, method, path string, body any, out cluster.Answer) error {
-	ctx, cancel := cluster.Limited(ctx, LookTimeout)
+	ctx, cancel := cluster.Limited(ctx, r.limit)
 	defer cancel()
 	return r.cluster.Do(ctx, method, path, body, out)
 }
@@ -147,38 +143,54 @@ func (r *Records) Reload(ctx context.Context) error {
 	return nil
 }
 
-// CatchUp reads the records that have changed and updates the state with them. If it fails, nothing changes, and the next call reads the
-// same records again. The caller holds changing.
+// CatchUp reads the records that have changed and updates the state with them. If it fails, it keeps what it has read so far, so that many
+// changes cannot outlast the limit of every call. The next call reads the rest. The caller holds changing.
 func (r *Records) CatchUp(ctx context.Context) error {
-	hits, err := r.since(ctx, r.next)
+	from := r.next
+	for more := true; more; {
+		var hits []recordHit
+		var err error
+		if hits, more, err = cluster.PageBySequence[record](ctx, r.look, r.names.Definitions(), from); err != nil {
+			return fmt.Errorf("read the definitions: %w", err)
+		}
+		var news []recordHit
+		for _, h := range hits {
+			if h.Term > r.term {
+				// Another copy of the shard became the primary. Operations that this copy does not have were never acknowledged.
+				return r.Reload(ctx)
+			}
+			if r.seen[h.ID].Version != h.Version {
+				news = append(news, h)
+			}
+		}
+		if err := r.take(news); err != nil {
+			return err
+		}
+		r.advance(hits)
+		if more {
+			from = hits[len(hits)-1].Seq + 1
+		}
+	}
+	return nil
+}
+
+// take updates the state with records that have changed. If it fails, nothing changes.
+func (r *Records) take(news []recordHit) error {
+	if len(news) == 0 {
+		return nil
+	}
+	now := r.Now()
+	read, err := r.decode(news, maps.Clone(now.Marks))
 	if err != nil {
 		return err
 	}
-	var news []recordHit
-	for _, h := range hits {
-		if h.Term > r.term {
-			// Another copy of the shard became the primary. Operations that this copy does not have were never acknowledged.
-			return r.Reload(ctx)
-		}
-		if r.seen[h.ID].Version != h.Version {
-			news = append(news, h)
-		}
+	c := definitions.NewChange(now.Set)
+	if err := c.Stage(read.entries); err != nil {
+		return fmt.Errorf("read the definitions: %w", err)
 	}
-	if len(news) > 0 {
-		now := r.Now()
-		read, err := r.decode(news, maps.Clone(now.Marks))
-		if err != nil {
-			return err
-		}
-		c := definitions.NewChange(now.Set)
-		if err := c.Stage(read.entries); err != nil {
-			return fmt.Errorf("read the definitions: %w", err)
-		}
-		r.setUnreadable(read, false)
-		maps.Copy(r.seen, read.seen)
-		r.publish(c, read.marks)
-	}
-	r.advance(hits)
+	r.setUnreadable(read, false)
+	maps.Copy(r.seen, read.seen)
+	r.publish(c, read.marks)
 	return nil
 }
 

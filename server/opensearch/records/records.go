@@ -40,6 +40,8 @@ type Records struct {
 	logger  *slog.Logger
 	// interval is the time between two checks for changes.
 	interval time.Duration
+	// limit limits one request for changes.
+	limit time.Duration
 	// Prepare creates what a property needs before this replica serves a change: its index, if the property is new, and the tags of rules.
 	Prepare func(ctx context.Context, p library.PropertyID, isNew bool, tags []item.Tag) error
 	// Forget forgets what this replica remembers about a property, because the property may have been created again.
@@ -71,10 +73,10 @@ type seenRecord struct {
 	source definitions.Source
 }
 
-// New returns Records without definitions. Open reads them, and Follow follows their changes at an interval. The caller sets Prepare and
-// Forget before it calls Open.
-func New(c *cluster.Client, n schema.Names, logger *slog.Logger, interval time.Duration) *Records {
-	r := &Records{cluster: c, names: n, logger: logger, interval: interval, feed: definitions.NewTokenFeed(), currency: newCurrency(), seen: map[string]seenRecord{}}
+// New returns Records without definitions. Open reads them, and Follow follows their changes at an interval. Each request for changes takes
+// at most `limit`. The caller sets Prepare and Forget before it calls Open.
+func New(c *cluster.Client, n schema.Names, logger *slog.Logger, interval, limit time.Duration) *Records {
+	r := &Records{cluster: c, names: n, logger: logger, interval: interval, limit: limit, feed: definitions.NewTokenFeed(), currency: newCurrency(), seen: map[string]seenRecord{}}
 	set, _ := definitions.NewSet(nil) // can fail only for entries
 	r.state.Store(&State{Set: set, Marks: map[string]string{}})
 	return r
