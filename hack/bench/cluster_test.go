@@ -159,7 +159,7 @@ func (c *clustered) rules(b *testing.B) {
 	c.asked(b, "tagged", 0, tagged)
 	units := make([]library.UnitRule, clusterUnits)
 	for i := range units {
-		units[i] = library.UnitRule{Unit: item.Unit{ID: int64(i + 1), Name: fmt.Sprintf("unit%d", i)}, Items: []item.ID{item.ID(sample.FirstID + i%*clusterItems)}}
+		units[i] = library.UnitRule{Unit: item.Unit{ID: int64(clusterUnits + i), Name: fmt.Sprintf("unit%d", i)}, Items: []item.ID{item.ID(sample.FirstID + i%*clusterItems)}}
 	}
 	c.turn(b, "units", 0, len(units), func(tb testing.TB) {
 		c.node.Rules(tb, c.prefix, nil, units)

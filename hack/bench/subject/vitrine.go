@@ -19,7 +19,6 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -93,19 +92,12 @@ func (s *OpenSearch) Rules(tb testing.TB, prefix string, tags []library.TagRule,
 	apply(tb, s.library(tb, prefix), defs)
 }
 
-// applied is the number of definitions in one call of Apply.
-const applied = 2000
-
 // apply stores definitions in a library and closes it.
 func apply(tb testing.TB, lib library.Library, defs []library.Definition) {
 	tb.Helper()
-	var err error
-	for chunk := range slices.Chunk(defs, applied) {
-		results, failed := lib.Apply(context.Background(), chunk)
-		err = errors.Join(err, failed)
-		for _, r := range results {
-			err = errors.Join(err, r.Err)
-		}
+	results, err := lib.Apply(context.Background(), defs)
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
 	}
 	if err := errors.Join(err, lib.Close()); err != nil {
 		tb.Fatal(err)
