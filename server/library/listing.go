@@ -34,6 +34,9 @@ type Part struct {
 	Unscored bool
 }
 
+// byScore is the default order of a query. It is read-only.
+var byScore = query.Order{{Field: query.ScoreKey, Desc: true}}
+
 // NewListing combines r with the stored filter f, whose UUID is uuid. f is nil if r.Filter is nil. NewListing fails with
 // *query.ForbiddenFieldError or *query.SyntaxError if r.Query, r.Where or r.Order is at fault.
 func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
@@ -54,11 +57,11 @@ func NewListing(r Read, f *ParsedFilter, uuid string) (Listing, error) {
 		identify("filter", uuid)
 	case r.Query != nil:
 		l.Parts = append(l.Parts, Part{Query: r.Query, Audience: r.Audience})
-		l.Order = query.Order{{Field: query.ScoreKey, Desc: true}}
+		l.Order = byScore
 		identify("query", r.Query.String())
 	default:
 		l.Parts = append(l.Parts, Part{Query: query.None{}, Audience: r.Audience})
-		l.Order = query.Order{{Field: query.ScoreKey, Desc: true}}
+		l.Order = byScore
 		identify("nothing")
 	}
 	if r.Where != nil {

@@ -160,7 +160,7 @@ func shortPrefixes() map[string]string {
 // catalogue contains the rows and the structures for looking up fields.
 type catalogue struct {
 	rows    []Row
-	fields  map[string]Field // static fields, by canonical name and by short name
+	fields  map[string][]Field // the static field of each canonical name and each short name, so that Resolve allocates nothing
 	objects map[string]bool  // every object that contains fields, such as content.media
 	names   []string         // all keys of fields, sorted
 	// otherNames is the result of the function otherNames.
@@ -168,7 +168,7 @@ type catalogue struct {
 }
 
 var loadCatalogue = sync.OnceValue(func() *catalogue {
-	c := &catalogue{rows: rows(), fields: map[string]Field{}, objects: map[string]bool{}, otherNames: otherNames()}
+	c := &catalogue{rows: rows(), fields: map[string][]Field{}, objects: map[string]bool{}, otherNames: otherNames()}
 	for _, r := range c.rows {
 		for i, b := range r.Name {
 			if b == '.' {
@@ -176,7 +176,7 @@ var loadCatalogue = sync.OnceValue(func() *catalogue {
 			}
 		}
 		if !strings.Contains(r.Name, "<") {
-			c.fields[r.Name] = r.Field
+			c.fields[r.Name] = []Field{r.Field}
 		}
 	}
 	for name, f := range c.fields {
@@ -189,7 +189,7 @@ var loadCatalogue = sync.OnceValue(func() *catalogue {
 	for short, long := range shortNames() {
 		c.fields[short] = c.fields[long]
 	}
-	c.fields[AllField] = Field{Name: AllField, Type: Text}
+	c.fields[AllField] = []Field{{Name: AllField, Type: Text}}
 	for name := range c.fields {
 		c.names = append(c.names, name)
 	}
@@ -230,7 +230,7 @@ func Aliases(canonical string) []string {
 	c := loadCatalogue()
 	var out []string
 	for _, name := range c.names {
-		if name != canonical && c.fields[name].Name == canonical {
+		if name != canonical && c.fields[name][0].Name == canonical {
 			out = append(out, name)
 		}
 	}
@@ -241,7 +241,7 @@ func Aliases(canonical string) []string {
 // (content.platform_ref:<platform>, tags.<namespace>, tags.<namespace>.key, submission.<key>). The returned Field has the canonical name.
 func Lookup(name string) (Field, bool) {
 	if f, ok := loadCatalogue().fields[name]; ok {
-		return f, true
+		return f[0], true
 	}
 	if namespace, ok := strings.CutPrefix(name, tagPrefix); ok {
 		namespace = strings.TrimSuffix(namespace, tagSuffix)

@@ -65,7 +65,10 @@ func nearestField(name string, a Audience) string {
 	}
 	c := loadCatalogue()
 	name = Fold(name)
-	hidden := func(field string) bool { return !c.fields[field].visibleTo(a) }
+	hidden := func(field string) bool {
+		f, _ := Lookup(field)
+		return !f.visibleTo(a)
+	}
 	if field, ok := c.otherNames[name]; ok && !hidden(field) {
 		return field
 	}
