@@ -99,7 +99,7 @@ func agreedDefinitions() []library.Definition {
 		{Property: shop, Owner: manifest(library.KindProperty, "default"), PropertySpec: &library.Property{PlatformPageID: 1}},
 		tag("summer", "text:beach OR text:sunset", 7), tag("new", "created_on:[now-10d TO *]"), tag("liked", `submission.note:yes`),
 		unit("sandals", "tags.marketer_tags.key:summer", false, false, 3), unit("boots", "text:city", false, false, 4),
-		unit("coats", "text:winter", true, false, 1, 2), unit("house", "", false, true),
+		unit("coats", "text:winter", true, false, 1, 2), unit("house", "", false, true), unit("hats", "", false, false, 2, 3, 7),
 	}
 }
 

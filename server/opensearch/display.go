@@ -53,23 +53,48 @@ func (v *view) shownUnits(ctx context.Context, items []*item.Item) ([][]int64, e
 	if len(v.catalogue.UnitRules) == 0 || len(items) == 0 {
 		return shown, nil
 	}
-	tags, err := v.shownTags(ctx, items, slices.ContainsFunc(v.catalogue.UnitRules, namesTags))
-	if err != nil {
+	rules := v.queries.UnitRules()
+	found := make([][]int, len(items))
+	for i, it := range items {
+		found[i] = slices.Collect(rules.Listing(it.ID))
+	}
+	if err := v.otherUnits(ctx, items, rules.Others, found); err != nil {
 		return nil, err
 	}
-	corpus := corpusOf(items, tags)
-	for _, r := range v.catalogue.UnitRules {
-		members, err := v.members(ctx, r, corpus)
-		if err != nil {
-			return nil, err
-		}
-		for i, it := range items {
-			if (r.Names(it.ID) || members[it.ID]) && !slices.Contains(shown[i], r.Unit) {
-				shown[i] = append(shown[i], r.Unit)
+	for i := range items {
+		slices.Sort(found[i])
+		for _, rule := range found[i] {
+			if unit := v.catalogue.UnitRules[rule].Unit; !slices.Contains(shown[i], unit) {
+				shown[i] = append(shown[i], unit)
 			}
 		}
 	}
 	return shown, nil
+}
+
+// otherUnits appends to found the given unit rules of each item.
+func (v *view) otherUnits(ctx context.Context, items []*item.Item, rules []int, found [][]int) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	tags, err := v.shownTags(ctx, items, slices.ContainsFunc(rules, func(rule int) bool { return namesTags(v.catalogue.UnitRules[rule]) }))
+	if err != nil {
+		return err
+	}
+	corpus := corpusOf(items, tags)
+	for _, rule := range rules {
+		r := v.catalogue.UnitRules[rule]
+		members, err := v.members(ctx, r, corpus)
+		if err != nil {
+			return err
+		}
+		for i, it := range items {
+			if r.Names(it.ID) || members[it.ID] {
+				found[i] = append(found[i], rule)
+			}
+		}
+	}
+	return nil
 }
 
 // namesTags reports whether the selector of a rule depends on tags.

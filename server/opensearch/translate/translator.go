@@ -20,23 +20,33 @@ type Documents struct {
 	Catalogue *definitions.Catalogue
 	tags      func() *eval.Corpus // by the position of the rule in Catalogue.TagRules
 	units     func() *eval.Corpus // by the id of the unit
+	rules     func() *UnitRules
 }
 
 // NewDocuments returns the Documents of a property. It creates a document when it is first needed. before contains the Documents of an
 // earlier state, of which NewDocuments uses those that have not changed. It is nil if there are none.
 func NewDocuments(c *definitions.Catalogue, before *Documents) *Documents {
-	d := &Documents{c, sync.OnceValue(func() *eval.Corpus { return tagCorpus(c) }), sync.OnceValue(func() *eval.Corpus { return unitCorpus(c) })}
+	d := &Documents{
+		c, sync.OnceValue(func() *eval.Corpus { return tagCorpus(c) }), sync.OnceValue(func() *eval.Corpus { return unitCorpus(c) }),
+		sync.OnceValue(func() *UnitRules { return newUnitRules(c.UnitRules) }),
+	}
 	if before != nil && slices.Equal(before.Catalogue.TagRules, c.TagRules) {
 		d.tags = before.tags
 	}
 	if before != nil && slices.Equal(before.Catalogue.Units, c.Units) {
 		d.units = before.units
 	}
+	if before != nil && slices.Equal(before.Catalogue.UnitRules, c.UnitRules) {
+		d.rules = before.rules
+	}
 	return d
 }
 
 // Units returns the conversion units as documents.
 func (d *Documents) Units() *eval.Corpus { return d.units() }
+
+// UnitRules returns the unit rules of the property.
+func (d *Documents) UnitRules() *UnitRules { return d.rules() }
 
 // tagCorpus returns a document for each tag rule. The document is that of an item that has only the tag of the rule.
 func tagCorpus(c *definitions.Catalogue) *eval.Corpus {

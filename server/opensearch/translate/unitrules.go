@@ -1,15 +1,61 @@
 package translate
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
+	"iter"
 	"slices"
 	"strconv"
 
 	"github.com/vitrine-dev/vitrine/server/definitions"
+	"github.com/vitrine-dev/vitrine/server/item"
 	"github.com/vitrine-dev/vitrine/server/opensearch/schema"
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
+
+// UnitRules finds the unit rules of an item among up to 65,536 rules, most of which list a few items.
+type UnitRules struct {
+	listed []listedItem // sorted
+	// Others contains the rules that have a selector or list many items, by their positions in Catalogue.UnitRules.
+	Others []int
+}
+
+// listedItem is an item of a rule, which is given by its position.
+type listedItem struct {
+	id   item.ID
+	rule int
+}
+
+// listedAtMost is the maximum number of items of a rule in UnitRules.listed, which takes 16 bytes for each of them.
+const listedAtMost = 16
+
+func newUnitRules(rules []*definitions.Rule) *UnitRules {
+	u := &UnitRules{}
+	for i, r := range rules {
+		if r.Selector != nil || len(r.IDs) > listedAtMost {
+			u.Others = append(u.Others, i)
+			continue
+		}
+		for _, id := range r.IDs {
+			u.listed = append(u.listed, listedItem{id, i})
+		}
+	}
+	slices.SortFunc(u.listed, func(a, b listedItem) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.rule, b.rule)) })
+	return u
+}
+
+// Listing yields the positions of the rules, apart from Others, that list an item.
+func (u *UnitRules) Listing(id item.ID) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		i, _ := slices.BinarySearchFunc(u.listed, id, func(l listedItem, id item.ID) int { return cmp.Compare(l.id, id) })
+		for ; i < len(u.listed) && u.listed[i].id == id; i++ {
+			if !yield(u.listed[i].rule) {
+				return
+			}
+		}
+	}
+}
 
 // matching returns the ids of the units that match a leaf.
 func (t scope) matching(ctx context.Context, n plan.Node) (map[int64]bool, error) {
