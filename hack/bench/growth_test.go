@@ -212,7 +212,7 @@ func (g *growth) growthQueries(b *testing.B, n int) {
 	for round := range g.rounds {
 		g.write(b)
 		turn(b, "ranked", round, g.asked(series, of(ranked, relevant)))
-		turn(b, "facets", round, g.asked(series, of(booleans[round*g.booleans:(round+1)*g.booleans], func(q string) load.Request { return v.Facets("tags", q) })))
+		turn(b, "facets", round, g.asked(series, of(booleans[round*g.booleans:(round+1)*g.booleans], func(q string) load.Request { return v.Facets("", q) })))
 		turn(b, "written", round, contender{series, func(tb testing.TB, _ int) load.Result {
 			var all load.Result
 			for f := range g.booleans {

@@ -161,8 +161,8 @@ func shortPrefixes() map[string]string {
 type catalogue struct {
 	rows    []Row
 	fields  map[string][]Field // the static field of each canonical name and each short name, so that Resolve allocates nothing
-	objects map[string]bool  // every object that contains fields, such as content.media
-	names   []string         // all keys of fields, sorted
+	objects map[string]bool    // every object that contains fields, such as content.media
+	names   []string           // all keys of fields, sorted
 	// otherNames is the result of the function otherNames.
 	otherNames map[string]string
 }

@@ -290,9 +290,11 @@ func (v *Vitrine) Delete(id int64) load.Request {
 	return v.request(http.MethodDelete, fmt.Sprintf("/v2/content/%d", id), url.Values{"access_token": {v.Store.readWrite}}, nil)
 }
 
-// Facets returns a request for the most frequent values of a field.
-func (v *Vitrine) Facets(field, q string) load.Request {
-	return v.request(http.MethodGet, "/v2/content/facets", url.Values{"access_token": {v.Store.readOnly}, "field": {field}, "q": {q}}, nil)
+// Facets returns a request for the most frequent tags that begin with a prefix.
+func (v *Vitrine) Facets(prefix, q string) load.Request {
+	return v.request(http.MethodGet, "/v2/content/facets", url.Values{
+		"access_token": {v.Store.readOnly}, "field": {"tags"}, "prefix": {prefix}, "q": {q},
+	}, nil)
 }
 
 // Environment returns the variables with which the commands of Vitrine connect to the server.
