@@ -262,7 +262,7 @@ func TestLength(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := (&translate.Translator{Catalogue: &definitions.Catalogue{}}).Query(t.Context(), p.Root)
+		q, err := (&translate.Translator{Documents: translate.NewDocuments(&definitions.Catalogue{}, nil)}).Query(t.Context(), p.Root)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // Apply stores definitions. See library.Library. The batch is not atomic for other replicas: its definitions become visible to them
-// within milliseconds of one another.
+// one after the other, up to some seconds apart if there are thousands.
 func (l *Library) Apply(ctx context.Context, defs []library.Definition) ([]library.Result, error) {
 	return l.apply(ctx, records.Anyone, defs)
 }

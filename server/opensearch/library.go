@@ -156,7 +156,7 @@ func (l *Library) prepare(ctx context.Context, p library.PropertyID, isNew bool,
 func (l *Library) forget(p library.PropertyID) {
 	l.facts.Forget(p)
 	l.indices.Forget(p)
-	l.documents.Delete(p)
+	l.documents.forget(p)
 }
 
 // Close closes the library in this process. Later calls of other methods fail with ErrClosed. Close can be called more than once.

@@ -34,20 +34,33 @@ type conn struct {
 	indices   *indices.Indices
 	selectors selectors
 	shown     *shownItems
-	// documents contains the last *translate.Documents of each property.
-	documents sync.Map
+	documents documents
 }
 
-// documentsOf returns the tags and units of a property as documents. It keeps them, because a property can have many.
-func (c *conn) documentsOf(catalogue *definitions.Catalogue) *translate.Documents {
-	known, _ := c.documents.Load(catalogue.Property)
-	before, _ := known.(*translate.Documents)
-	if before != nil && before.Catalogue == catalogue {
-		return before
+// documents keeps the tags and units of each property as documents, because a property can have many of them.
+type documents struct {
+	mu sync.Mutex
+	of map[library.PropertyID]*translate.Documents
+}
+
+func (d *documents) get(c *definitions.Catalogue) *translate.Documents {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known := d.of[c.Property]
+	if known == nil || known.Catalogue != c {
+		known = translate.NewDocuments(c, known)
+		if d.of == nil {
+			d.of = map[library.PropertyID]*translate.Documents{}
+		}
+		d.of[c.Property] = known
 	}
-	d := translate.NewDocuments(catalogue, before)
-	c.documents.Store(catalogue.Property, d)
-	return d
+	return known
+}
+
+func (d *documents) forget(p library.PropertyID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.of, p)
 }
 
 // view holds the data that one read uses: one state of a property's definitions, and one time. Only one goroutine uses a view.
@@ -66,7 +79,7 @@ type view struct {
 
 func newView(c *conn, catalogue *definitions.Catalogue, now time.Time) *view {
 	v := &view{conn: c, catalogue: catalogue, now: now, plans: map[*definitions.Rule]plan.Node{}}
-	v.queries = &translate.Translator{Documents: c.documentsOf(catalogue), FirstSchema: c.indices.First.Load(), Selector: v.selector, Warn: v.warn}
+	v.queries = &translate.Translator{Documents: c.documents.get(catalogue), FirstSchema: c.indices.First.Load(), Selector: v.selector, Warn: v.warn}
 	return v
 }
 

@@ -154,8 +154,7 @@ func ExpandedError(n Node) *SyntaxError {
 }
 
 // Resolve returns the fields that f matches for an audience: one field for a known name, all matches of a pattern, or none for an unknown
-// name. dynamic lists the canonical names of the dynamic fields of a corpus, which is needed only for patterns. The
-// result is read-only.
+// name. dynamic lists the canonical names of the dynamic fields of a corpus, which is needed only for patterns. The result is read-only.
 func Resolve(f FieldName, a Audience, dynamic []string) []Field {
 	if !f.Pattern {
 		if one := loadCatalogue().fields[f.Name]; one != nil {

@@ -88,7 +88,9 @@ func (v *versions) settle(l *listing, meaning [sha256.Size]byte, counts []int64)
 // the name identifies the filter by its UUID instead.
 func (n listingName) lasting() listingName {
 	if n.filter != nil {
-		n.identity, n.filter = n.filter.Record.UUID+n.identity, nil
+		var filter identity
+		filter.add('f', n.filter.Record.UUID)
+		n.identity, n.filter = string(filter)+n.identity, nil
 	}
 	return n
 }

@@ -22,11 +22,11 @@ type Numbered[S any] struct {
 // recordsAtOnce is the maximum number of documents that one search by sequence number returns.
 const recordsAtOnce = 1000
 
-// send sends a request, as Client.Do does.
-type send = func(ctx context.Context, method, path string, body any, out Answer) error
+// doer sends a request, as Client.Do does.
+type doer = func(ctx context.Context, method, path string, body any, out Answer) error
 
 // BySequence returns the documents of an index whose last operation has at least the sequence number `from`, ordered by that number.
-func BySequence[S any](ctx context.Context, do send, index string, from int64) (all []Numbered[S], err error) {
+func BySequence[S any](ctx context.Context, do doer, index string, from int64) (all []Numbered[S], err error) {
 	for more := true; more; {
 		var hits []Numbered[S]
 		if hits, more, err = PageBySequence[S](ctx, do, index, from); err != nil {
@@ -41,7 +41,7 @@ func BySequence[S any](ctx context.Context, do send, index string, from int64) (
 }
 
 // PageBySequence is like BySequence, but it returns at most recordsAtOnce documents. `more` reports whether there may be more.
-func PageBySequence[S any](ctx context.Context, do send, index string, from int64) (hits []Numbered[S], more bool, err error) {
+func PageBySequence[S any](ctx context.Context, do doer, index string, from int64) (hits []Numbered[S], more bool, err error) {
 	var answer HitsOf[Numbered[S]]
 	body := object{
 		"size": recordsAtOnce, "seq_no_primary_term": true, "track_total_hits": false,

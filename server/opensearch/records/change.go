@@ -121,7 +121,7 @@ func (r *Records) holds(changed map[definitions.Source]*definitions.Entry) bool 
 
 // prepareAll creates what the properties of a change need, before the change becomes visible.
 func (r *Records) prepareAll(ctx context.Context, c *definitions.Change) error {
-	defer r.watch(ctx)()
+	defer r.watch(ctx, nil)()
 	before := r.Now().Set
 	for p, served := range c.Catalogues() {
 		was := before.Catalogue(p)
@@ -139,8 +139,8 @@ func (r *Records) prepareAll(ctx context.Context, c *definitions.Change) error {
 	return nil
 }
 
-// storedAtOnce is the maximum number of definitions in one call of Bulk. Its time limit applies to each call, so that a load of 65,536
-// definitions has enough time.
+// storedAtOnce is the maximum number of definitions in one call of Bulk. The time limit of a write applies to each call, so that a load of
+// 65,536 definitions has enough time.
 const storedAtOnce = 2000
 
 // store replaces the states of definitions that this replica has last seen with the given entries. A nil entry removes the definition.
@@ -163,26 +163,50 @@ func (r *Records) store(ctx context.Context, changed map[definitions.Source]*def
 		}
 		ops, sources = append(ops, op), append(sources, s)
 	}
-	var outcomes []cluster.Outcome
-	var err error
-	stop := r.watch(ctx)
+	own, stored, err := ownWrites{versions: map[string]cluster.Version{}}, true, error(nil)
+	stop := r.watch(ctx, &own)
 	for some := range slices.Chunk(ops, storedAtOnce) {
-		outcomes = append(outcomes, r.cluster.Bulk(ctx, some, cluster.RefreshNow)...)
-		if err = cluster.FirstError(outcomes); err != nil {
+		outcomes := r.cluster.Bulk(ctx, some, cluster.RefreshNow)
+		err = cluster.FirstError(outcomes)
+		stored = !slices.ContainsFunc(outcomes, func(o cluster.Outcome) bool { return o.Conflict })
+		if err != nil || !stored {
 			break
 		}
+		own.add(some, outcomes)
 	}
 	stop()
-	if err != nil {
-		return false, err
+	if err != nil || !stored {
+		return false, err // the next CatchUp reads the stored entries
 	}
-	if slices.ContainsFunc(outcomes, func(o cluster.Outcome) bool { return o.Conflict }) {
-		return false, nil // the next CatchUp reads the stored entries
-	}
-	for i, o := range outcomes {
-		r.seen[ops[i].ID] = seenRecord{o.Version, sources[i]}
+	for i, op := range ops {
+		r.seen[op.ID] = seenRecord{own.versions[op.ID], sources[i]}
 	}
 	return true, nil
+}
+
+// ownWrites contains the versions of the documents that a change has stored so far. This replica serves them when the change is complete.
+type ownWrites struct {
+	mu       sync.Mutex
+	versions map[string]cluster.Version
+}
+
+func (o *ownWrites) add(ops []cluster.Operation, outcomes []cluster.Outcome) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, op := range ops {
+		o.versions[op.ID] = outcomes[i].Version
+	}
+}
+
+// has reports whether the change has stored a document. o may be nil.
+func (o *ownWrites) has(h recordHit) bool {
+	if o == nil {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	v, there := o.versions[h.ID]
+	return there && v == h.Version
 }
 
 // SetMark stores a mark. It fails with library.ErrDeposed if the term has ended.
@@ -231,14 +255,15 @@ func (r *Records) Operations(f *transfer.Facts) ([]cluster.Operation, error) {
 }
 
 // watch advances currency in the background while the caller stores a change. The follower cannot advance it, because the caller holds
-// changing. While an unread document may revoke a token, watch does not advance it. The caller must not change r until it has called
-// stop.
-func (r *Records) watch(ctx context.Context) (stop func()) {
+// changing. While an unread document of another change may revoke a token, watch does not advance it. The caller must not change r until it
+// has called stop.
+func (r *Records) watch(ctx context.Context, own *ownWrites) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		pause := time.NewTicker(Trusted / 2)
 		defer pause.Stop()
+		from := r.next
 		for {
 			select {
 			case <-ctx.Done():
@@ -246,7 +271,14 @@ func (r *Records) watch(ctx context.Context) (stop func()) {
 			case <-pause.C:
 			}
 			began := time.Now()
-			if hits, err := r.since(ctx, r.next); err == nil && !r.revoke(hits) && r.attached(ctx) == nil {
+			hits, err := r.since(ctx, from)
+			if err != nil || r.revoke(hits, own) {
+				continue
+			}
+			for i := 0; i < len(hits) && hits[i].Seq == from && own.has(hits[i]); i++ {
+				from++ // the next check need not read it again
+			}
+			if r.attached(ctx) == nil {
 				r.currency.advance(began)
 			}
 		}
@@ -257,12 +289,12 @@ func (r *Records) watch(ctx context.Context) (stop func()) {
 	}
 }
 
-// revoke reports whether documents that this replica has not read yet may revoke a token.
-func (r *Records) revoke(hits []recordHit) bool {
+// revoke reports whether documents that this replica has neither read nor written yet may revoke a token.
+func (r *Records) revoke(hits []recordHit, own *ownWrites) bool {
 	set := r.Now().Set
 	return slices.ContainsFunc(hits, func(h recordHit) bool {
 		seen := r.seen[h.ID]
-		if seen.Version == h.Version {
+		if seen.Version == h.Version || own.has(h) {
 			return false
 		}
 		e := set.Entry(seen.source)

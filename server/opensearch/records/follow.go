@@ -12,7 +12,7 @@ import (
 // and the definitions may be many.
 const (
 	shortestPoll = 300 * time.Millisecond
-	longestPoll  = time.Minute
+	longestPoll  = 20 * time.Second
 )
 
 // Follow reads changes until ctx ends. Then it ends the listeners of tokens.

@@ -144,7 +144,7 @@ func (r *Records) Reload(ctx context.Context) error {
 }
 
 // CatchUp reads the records that have changed and updates the state with them. If it fails, it keeps what it has read so far, so that many
-// changes cannot outlast the limit of every call. The next call reads the rest. The caller holds changing.
+// changes cannot outlast the limit of every call. The caller holds changing.
 func (r *Records) CatchUp(ctx context.Context) error {
 	from := r.next
 	for more := true; more; {
@@ -166,7 +166,9 @@ func (r *Records) CatchUp(ctx context.Context) error {
 		if err := r.take(news); err != nil {
 			return err
 		}
-		r.advance(hits)
+		if r.next == from { // otherwise, an operation of an earlier page is missing
+			r.advance(hits)
+		}
 		if more {
 			from = hits[len(hits)-1].Seq + 1
 		}
@@ -219,10 +221,13 @@ func (r *Records) publish(c *definitions.Change, marks map[string]string) {
 	}
 }
 
-// forgetProperties forgets what this replica remembers about the properties that changed entries declare. Another replica may have purged
-// such a property and created it again, even if this replica saw only the creation.
+// forgetProperties forgets what this replica remembers about the properties that changed entries declare or declared. Another replica may
+// have purged such a property and created it again, even if this replica saw only the creation.
 func (r *Records) forgetProperties(changed map[definitions.Source]*definitions.Entry) {
-	for _, e := range changed {
+	for s, e := range changed {
+		if e == nil {
+			e = r.Now().Set.Entry(s)
+		}
 		if e != nil && e.Latest.PropertySpec != nil {
 			r.Forget(e.Latest.Property)
 		}

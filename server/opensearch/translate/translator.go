@@ -26,20 +26,23 @@ type Documents struct {
 // NewDocuments returns the Documents of a property. It creates a document when it is first needed. before contains the Documents of an
 // earlier state, of which NewDocuments uses those that have not changed. It is nil if there are none.
 func NewDocuments(c *definitions.Catalogue, before *Documents) *Documents {
-	d := &Documents{
-		c, sync.OnceValue(func() *eval.Corpus { return tagCorpus(c) }), sync.OnceValue(func() *eval.Corpus { return unitCorpus(c) }),
-		sync.OnceValue(func() *UnitRules { return newUnitRules(c.UnitRules) }),
+	if before == nil {
+		before = &Documents{Catalogue: &definitions.Catalogue{}}
 	}
-	if before != nil && slices.Equal(before.Catalogue.TagRules, c.TagRules) {
-		d.tags = before.tags
+	was := before.Catalogue
+	return &Documents{
+		c, unlessEqual(before.tags, was.TagRules, c.TagRules, tagCorpus), unlessEqual(before.units, was.Units, c.Units, unitCorpus),
+		unlessEqual(before.rules, was.UnitRules, c.UnitRules, newUnitRules),
 	}
-	if before != nil && slices.Equal(before.Catalogue.Units, c.Units) {
-		d.units = before.units
+}
+
+// unlessEqual returns a function that calls derive once with the definitions in now. It returns before instead, which did the same with the
+// definitions in was, if these are the same definitions.
+func unlessEqual[D, V any](before func() V, was, now []*D, derive func([]*D) V) func() V {
+	if before != nil && slices.Equal(was, now) {
+		return before
 	}
-	if before != nil && slices.Equal(before.Catalogue.UnitRules, c.UnitRules) {
-		d.rules = before.rules
-	}
-	return d
+	return sync.OnceValue(func() V { return derive(now) })
 }
 
 // Units returns the conversion units as documents.
@@ -49,18 +52,18 @@ func (d *Documents) Units() *eval.Corpus { return d.units() }
 func (d *Documents) UnitRules() *UnitRules { return d.rules() }
 
 // tagCorpus returns a document for each tag rule. The document is that of an item that has only the tag of the rule.
-func tagCorpus(c *definitions.Catalogue) *eval.Corpus {
+func tagCorpus(rules []*definitions.Rule) *eval.Corpus {
 	corpus := eval.NewCorpus()
-	for i, r := range c.TagRules {
+	for i, r := range rules {
 		corpus.Put(eval.NewDoc(int64(i), 0, (&item.Item{}).Values(nil, nil, []item.Tag{r.Tag})))
 	}
 	return corpus
 }
 
 // unitCorpus returns a document for each conversion unit. The document is that of an item that shows only this unit.
-func unitCorpus(c *definitions.Catalogue) *eval.Corpus {
+func unitCorpus(units []*definitions.Unit) *eval.Corpus {
 	corpus := eval.NewCorpus()
-	for _, u := range c.Units {
+	for _, u := range units {
 		corpus.Put(eval.NewDoc(u.ID, 0, (&item.Item{}).Values([]item.Unit{u.Unit}, &u.Unit, nil)))
 	}
 	return corpus
