@@ -40,7 +40,7 @@ func TestControllers(t *testing.T) {
 	}
 	RegisterFailHandler(Fail)
 	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = 13*time.Minute + 6*outageDuration(t)
+	suite.Timeout = 16*time.Minute + 6*outageDuration(t)
 	RunSpecs(t, "Controllers", suite, reporter)
 }
 

@@ -15,7 +15,7 @@ case ${1-} in
   events() {
     module=$1
     shift
-    go -C "$module" test -json -p "$packages" -timeout 14m "$@" || status=1
+    go -C "$module" test -json -p "$packages" -timeout 17m "$@" || status=1
   }
   first=$1
   shift
