@@ -163,23 +163,30 @@ func (r *Records) store(ctx context.Context, changed map[definitions.Source]*def
 		}
 		ops, sources = append(ops, op), append(sources, s)
 	}
-	own, stored, err := ownWrites{versions: map[string]cluster.Version{}}, true, error(nil)
-	stop := r.watch(ctx, &own)
-	for some := range slices.Chunk(ops, storedAtOnce) {
-		outcomes := r.cluster.Bulk(ctx, some, cluster.RefreshNow)
-		err = cluster.FirstError(outcomes)
-		stored = !slices.ContainsFunc(outcomes, func(o cluster.Outcome) bool { return o.Conflict })
-		if err != nil || !stored {
-			break
-		}
-		own.add(some, outcomes)
-	}
+	own := &ownWrites{versions: make(map[string]cluster.Version, len(ops))}
+	stop := r.watch(ctx, own)
+	stored, err := r.storeParts(ctx, ops, own)
 	stop()
 	if err != nil || !stored {
 		return false, err // the next CatchUp reads the stored entries
 	}
 	for i, op := range ops {
 		r.seen[op.ID] = seenRecord{own.versions[op.ID], sources[i]}
+	}
+	return true, nil
+}
+
+// storeParts runs operations in parts until one of them fails or is a conflict. It returns true if it has run all of them.
+func (r *Records) storeParts(ctx context.Context, ops []cluster.Operation, own *ownWrites) (bool, error) {
+	for some := range slices.Chunk(ops, storedAtOnce) {
+		outcomes := r.cluster.Bulk(ctx, some, cluster.RefreshNow)
+		if err := cluster.FirstError(outcomes); err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(outcomes, func(o cluster.Outcome) bool { return o.Conflict }) {
+			return false, nil
+		}
+		own.add(some, outcomes)
 	}
 	return true, nil
 }
