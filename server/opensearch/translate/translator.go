@@ -14,8 +14,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query/plan"
 )
 
-// Documents is one state of a property's definitions, with its tags and units as documents. Leaves on the fields of tags and units are
-// evaluated on these documents. Documents is safe for concurrent use.
+// Documents is one state of a property's definitions, prepared for reads: its tags and units as documents, on which leaves on the fields of
+// tags and units are evaluated, and its unit rules by item. Documents is safe for concurrent use.
 type Documents struct {
 	Catalogue *definitions.Catalogue
 	tags      func() *eval.Corpus // by the position of the rule in Catalogue.TagRules
