@@ -16,8 +16,10 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	// Begun is the first event of a watch. Nothing has changed.
-	Begun EventKind = iota
+	// Quiet only tells that the watch goes on. The event has no other members.
+	Quiet EventKind = iota
+	// Begun is the first event of a watch, apart from Quiet. Nothing has changed.
+	Begun
 	// Changed means that items of the listing have changed.
 	Changed
 	// Restart means that the caller has to list the items again (see Page.Reset).
@@ -52,7 +54,12 @@ func (e Event) Text(render func() []byte) []byte {
 
 // after returns the event that tells both of an event that was not received and of e, which follows it.
 func (e Event) after(missed Event) Event {
-	if missed.Kind != Begun {
+	switch {
+	case missed.Kind == Quiet:
+		return e
+	case e.Kind == Quiet:
+		return missed
+	case missed.Kind != Begun:
 		e.Tags = e.Tags[:1]
 	}
 	e.Kind, e.rendered = max(e.Kind, missed.Kind), &rendered{}
@@ -62,8 +69,12 @@ func (e Event) after(missed Event) Event {
 // MaxEventItems is the maximum number of items whose tags are in an event.
 const MaxEventItems = 100
 
-// eventPause is the minimum time between two events of a listing.
-const eventPause = time.Second
+const (
+	// eventPause is the minimum time between two events of a listing.
+	eventPause = time.Second
+	// quietAfter is the time without an event after which callers get an event of the kind Quiet.
+	quietAfter = 12 * time.Second
+)
 
 // watch follows one listing for all callers that watch it. Feed.mu guards it.
 type watch struct {
@@ -72,11 +83,13 @@ type watch struct {
 	events map[chan Event]bool
 	// current is the event for a caller that joins. Its Cursor is "" before the watch has begun.
 	current Event
+	// told is the time of the latest event.
+	told time.Time
 }
 
-// Watch returns a channel of the events of a listing: one of the kind Begun, and then at most one a second. All callers that watch the same
-// listing share one computation. The channel is closed if the filter or the property is gone, and after Stop. The caller must call
-// stop. Listing.OnlyIDs is ignored.
+// Watch returns a channel of the events of a listing: one of the kind Begun, and then at most one a second. After 15 seconds without an event
+// comes one of the kind Quiet. All callers that watch the same listing share one computation. The channel is closed by stop, if the filter
+// or the property is gone, and after Stop. The caller must call stop, and can call it more than once. Listing.OnlyIDs is ignored.
 func (f *Feed) Watch(l Listing) (events <-chan Event, stop func()) {
 	l.OnlyIDs = true
 	key := l.digest(fmt.Sprintf("%d %q %q", l.Read.Audience, l.Read.Scope.String(), l.Read.BaseURL))
@@ -85,7 +98,7 @@ func (f *Feed) Watch(l Listing) (events <-chan Event, stop func()) {
 	w := f.watches[key]
 	if w == nil {
 		ctx, cancel := context.WithCancel(f.stopped)
-		w = &watch{stop: cancel, events: map[chan Event]bool{}}
+		w = &watch{stop: cancel, events: map[chan Event]bool{}, told: time.Now()}
 		f.watches[key] = w
 		go f.follow(ctx, l, key, w)
 	}
@@ -97,7 +110,11 @@ func (f *Feed) Watch(l Listing) (events <-chan Event, stop func()) {
 	return own, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		if !w.events[own] {
+			return
+		}
 		delete(w.events, own)
+		close(own)
 		if len(w.events) == 0 {
 			f.end(key, w)
 		}
@@ -138,8 +155,8 @@ func (f *Feed) follow(ctx context.Context, l Listing, key [sha256.Size]byte, w *
 		wait := eventPause // also after an error, because the library may be unavailable for a moment
 		if err == nil {
 			current = next
-			f.tell(w, next, news)
 		}
+		f.tell(w, current, err == nil && news)
 		if err == nil && !news {
 			wait = 0 // event has waited
 		}
@@ -180,14 +197,21 @@ func (f *Feed) event(ctx context.Context, l Listing, earlier Event) (e Event, ne
 	return e, changed > 0 || e.Total != earlier.Total, nil
 }
 
-// tell sends an event to all callers of a watch, if it is news, and keeps its cursor for callers that join later.
+// tell sends an event to all callers of a watch, if it is news, and keeps its cursor for callers that join later. It sends an event of the kind
+// Quiet if there has been no news for long. e is the zero Event until the watch has begun.
 func (f *Feed) tell(w *watch, e Event, news bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w.current = Event{Kind: Begun, Tags: e.Tags[:1], Cursor: e.Cursor, Total: e.Total, rendered: &rendered{}}
-	if !news {
-		return
+	if e.Cursor != "" {
+		w.current = Event{Kind: Begun, Tags: e.Tags[:1], Cursor: e.Cursor, Total: e.Total, rendered: &rendered{}}
 	}
+	if !news {
+		if time.Since(w.told) < quietAfter {
+			return
+		}
+		e = Event{Kind: Quiet, rendered: &rendered{}}
+	}
+	w.told = time.Now()
 	for own := range w.events {
 		select {
 		case missed := <-own:

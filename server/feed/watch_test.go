@@ -83,6 +83,37 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestQuietWatch checks that callers hear from a watch without news, and that this does not replace an event that a slow caller has missed.
+func TestQuietWatch(t *testing.T) {
+	w := newWorld(t)
+	events, stop := w.feed.Watch(w.listing("*:*"))
+	defer stop()
+	rest := func() {
+		w.feed.mu.Lock()
+		defer w.feed.mu.Unlock()
+		for _, known := range w.feed.watches {
+			known.told = known.told.Add(-quietAfter)
+		}
+	}
+	begun := next(t, events)
+	rest()
+	if e := next(t, events); e.Kind != Quiet {
+		t.Errorf("without news: %+v", e)
+	}
+	changed := begun
+	changed.Kind = Changed
+	for _, e := range []Event{changed.after(Event{Kind: Quiet}), Event{Kind: Quiet}.after(changed)} {
+		if e.Kind != Changed || e.Cursor != begun.Cursor || len(e.Tags) != 1 {
+			t.Errorf("a change and silence make %+v", e)
+		}
+	}
+	stop()
+	stop()
+	if _, open := <-events; open {
+		t.Error("an event after stop")
+	}
+}
+
 // watches returns the number of computations.
 func (w *world) watches() int {
 	w.feed.mu.Lock()

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,14 +11,8 @@ import (
 	"github.com/vitrine-dev/vitrine/server/library"
 )
 
-const (
-	// heartbeat is the longest time without a byte in a stream of events, so that neither proxies nor callers take it for broken.
-	heartbeat = 15 * time.Second
-	// recheck is the time between two checks of what the caller may see.
-	recheck = time.Second
-	// reconnect is the time that a caller should wait before it connects again.
-	reconnect = 2 * time.Second
-)
+// reconnect is the time that a caller should wait before it connects again.
+const reconnect = 2 * time.Second
 
 // eventNames are the names of the kinds of events.
 var eventNames = map[feed.EventKind]string{feed.Begun: "begin", feed.Changed: "change", feed.Restart: "restart"}
@@ -37,8 +32,11 @@ func (s *Server) streamEvents(x *exchange) error {
 	defer done()
 	events, stop := s.feed.Watch(l)
 	defer stop()
-	ended, release := s.permits.hold(x, l)
+	// Thousands of streams can wait for the same event. To wait for a single channel, without a timer, costs the least.
+	permitted, release := s.permits.hold(x, l)
 	defer release()
+	defer context.AfterFunc(permitted, stop)()
+	defer context.AfterFunc(x.r.Context(), stop)()
 	out := &eventStream{x: x, conn: http.NewResponseController(x.ResponseWriter), resumed: x.r.Header.Get("Last-Event-Id")}
 	x.warn()
 	x.set("Cache-Control", "private, no-store")
@@ -54,7 +52,12 @@ func (s *Server) streamEvents(x *exchange) error {
 	if err := out.write(fmt.Appendf(nil, "retry: %d\n\n", reconnect.Milliseconds())); err != nil {
 		return err
 	}
-	return out.run(events, ended, l)
+	for e := range events {
+		if err := out.send(e, l); err != nil {
+			return err
+		}
+	}
+	return nil // if the token no longer permits the stream, the response to the next request says why
 }
 
 // eventStream is one open stream of events.
@@ -63,40 +66,13 @@ type eventStream struct {
 	conn *http.ResponseController
 	// resumed is the id of the last event that the caller has, or "".
 	resumed string
-	// written is the time of the last write, and deadline the one until which a write may take.
-	written, deadline time.Time
-}
-
-func (o *eventStream) run(events <-chan feed.Event, ended <-chan struct{}, l feed.Listing) error {
-	beat := time.NewTicker(heartbeat / 2)
-	defer beat.Stop()
-	for {
-		select {
-		case e, open := <-events:
-			if !open {
-				return nil
-			}
-			if err := o.send(e, l); err != nil {
-				return err
-			}
-		case <-ended:
-			return nil // when the caller connects again, the response says why
-		case <-beat.C:
-			if time.Since(o.written) < heartbeat/2 {
-				continue
-			}
-			if err := o.write([]byte(":\n\n")); err != nil {
-				return err
-			}
-		case <-o.x.r.Context().Done():
-			return nil
-		}
-	}
+	// deadline is the time until which a write may take.
+	deadline time.Time
 }
 
 // send writes an event. The first one also tells a caller that connects again whether it has missed something.
 func (o *eventStream) send(e feed.Event, l feed.Listing) error {
-	if o.resumed == "" {
+	if o.resumed == "" || e.Kind == feed.Quiet {
 		return o.write(e.Text(func() []byte { return eventText(e) }))
 	}
 	missed, err := o.missed(l)
@@ -130,6 +106,9 @@ func (o *eventStream) missed(l feed.Listing) (feed.EventKind, error) {
 
 // eventText returns an event in the format of a stream of server-sent events.
 func eventText(e feed.Event) []byte {
+	if e.Kind == feed.Quiet {
+		return []byte(":\n\n") // a comment, so that neither proxies nor callers take the stream for broken
+	}
 	data := marshal(struct {
 		Tags  []string `json:"tags"`
 		Total int64    `json:"total_results"`
@@ -139,10 +118,10 @@ func eventText(e feed.Event) []byte {
 
 // write sends a part of the stream at once.
 func (o *eventStream) write(text []byte) error {
-	o.written = time.Now()
 	// A new deadline for each event would cost more than the rest of the write, apart from the system call.
-	if idle := o.x.server.options.StreamIdle; o.deadline.Sub(o.written) < idle {
-		o.deadline = o.written.Add(2 * idle)
+	now, idle := time.Now(), o.x.server.options.StreamIdle
+	if o.deadline.Sub(now) < idle {
+		o.deadline = now.Add(2 * idle)
 		_ = o.conn.SetWriteDeadline(o.deadline)
 	}
 	if _, err := o.x.Write(text); err != nil {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -8,6 +9,9 @@ import (
 	"github.com/vitrine-dev/vitrine/server/feed"
 	"github.com/vitrine-dev/vitrine/server/query"
 )
+
+// recheck is the time between two checks of what the caller of a stream may see.
+const recheck = time.Second
 
 // permits checks for open streams whether their callers still may read the listing. One check serves all streams of a caller that show the
 // same listing.
@@ -26,28 +30,32 @@ type permitKey struct {
 	narrowed bool
 }
 
-// permit is the right of a number of streams to go on. ended is closed when they have lost it.
+// permit is the right of a number of streams to go on. ctx ends when they have lost it.
 type permit struct {
 	streams int
-	ended   chan struct{}
+	ctx     context.Context
 }
 
-// hold returns a channel that is closed within a second after the caller has lost the right to read a listing of a filter, or after this
+// hold returns a context that ends within a second after the caller has lost the right to read a listing of a filter, or after this
 // right has changed. The caller must call release.
-func (p *permits) hold(x *exchange, l feed.Listing) (ended <-chan struct{}, release func()) {
+func (p *permits) hold(x *exchange, l feed.Listing) (permitted context.Context, release func()) {
 	key := permitKey{x.token, x.person, l.Read.Filter.UUID, l.Read.Audience, l.Read.Scope.String(), l.Narrowed}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.held[key]
 	if h == nil {
-		h = &permit{ended: make(chan struct{})}
+		ctx, end := context.WithCancel(context.Background())
+		h = &permit{ctx: ctx}
 		p.held[key] = h
 		// The request of x can end before the other streams.
 		caller := &exchange{server: x.server, token: x.token, person: x.person, r: &http.Request{}}
-		go p.check(caller, l, key, h)
+		go func() {
+			defer end()
+			p.check(caller, l, key, h)
+		}()
 	}
 	h.streams++
-	return h.ended, func() {
+	return h.ctx, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		h.streams--
@@ -60,11 +68,9 @@ func (p *permits) check(caller *exchange, l feed.Listing, key permitKey, h *perm
 	defer tick.Stop()
 	for range tick.C {
 		same, err := caller.seesAsBefore(l)
-		if p.keep(key, h, err == nil && same) {
-			continue
+		if !p.keep(key, h, err == nil && same) {
+			return
 		}
-		close(h.ended)
-		return
 	}
 }
 
