@@ -26,7 +26,7 @@ import (
 	"github.com/vitrine-dev/vitrine/server/query"
 )
 
-var followerRuns = flag.Int("followers.runs", 2, "number of runs of TestFollowersOfNodes")
+var followerRuns = flag.Int("followers.runs", 8, "number of runs of TestFollowersOfNodes")
 
 // followerKills is the number of runs of TestFollowersOfNodes for each kill of a node. The first run has one.
 const followerKills = 10
@@ -161,7 +161,7 @@ func followWhile(t *testing.T, r []*Library, lost bool, writes ...func(context.C
 	defer cancel()
 	ended := make(chan struct{})
 	var writing, following sync.WaitGroup
-	followers := make([]*follower, 4)
+	followers := make([]*follower, 3)
 	for i := range followers {
 		followers[i] = &follower{l: r[i%len(r)]}
 		following.Go(func() {
@@ -259,7 +259,7 @@ func TestFollowersOfNodes(t *testing.T) {
 	apply(t, r[0], agreedDefinitions()[0])
 	waitServed(t, r[1])
 	awaitCopies(t, r[0])
-	const writers, writes = 4, 20
+	const writers, writes = 4, 3
 	for run := range *followerRuns {
 		victim, kill := -1, func() {}
 		if run%followerKills == 0 {
