@@ -50,6 +50,8 @@ type world struct {
 	api   *httpapi.Server
 	log   *librarytest.Output
 	ids   *sync.Map // the public ID of each session, by cookie
+	// called is called before each request to the API.
+	called func(*http.Request)
 }
 
 func owner(kind library.Kind, name string) library.Owner {
@@ -58,7 +60,7 @@ func owner(kind library.Kind, name string) library.Owner {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, clock: librarytest.NewClock(began), log: &librarytest.Output{}, ids: &sync.Map{}}
+	w := &world{T: t, clock: librarytest.NewClock(began), log: &librarytest.Output{}, ids: &sync.Map{}, called: func(*http.Request) {}}
 	var err error
 	if w.lib, err = engine.Open(engine.Options{Dir: t.TempDir(), Clock: w.clock.Now}); err != nil {
 		t.Fatal(err)
@@ -132,8 +134,12 @@ func (w *world) eventually(what string, holds func() bool) {
 // handler returns a new console for the API, like that of one replica.
 func (w *world) handler() http.Handler {
 	w.Helper()
+	api := func(rw http.ResponseWriter, r *http.Request) {
+		w.called(r)
+		w.api.ServeHTTP(rw, r)
+	}
 	made, err := console.New(console.Options{
-		API: w.api, Key: w.lib.AuthorKey(), Clock: w.clock.Now, Hosts: []string{"content.shop.example"},
+		API: http.HandlerFunc(api), Key: w.lib.AuthorKey(), Clock: w.clock.Now, Hosts: []string{"content.shop.example"},
 		Logger: slog.New(slog.NewTextHandler(w.log, nil)),
 		Access: func(ctx context.Context, token string) (console.Access, bool, error) {
 			a, ok, err := w.api.Access(ctx, token)
@@ -597,6 +603,51 @@ func TestLogoutEndsRenewedCookies(t *testing.T) {
 	after := s.do(call{path: items, cookie: before, status: 200}).cookie()
 	s.do(call{method: "DELETE", path: "/console/session", cookie: before, status: 204})
 	s.do(call{path: items, cookie: after, status: 401})
+}
+
+// TestLogoutEndsRequests checks that a request to the API that waits for changes ends with its session, and without a response.
+func TestLogoutEndsRequests(t *testing.T) {
+	w := newWorld(t)
+	called := make(chan struct{}, 1)
+	w.called = func(r *http.Request) {
+		if r.URL.Query().Has("wait") {
+			called <- struct{}{}
+		}
+	}
+	s := w.serve()
+	cookie := s.logIn(token("writer"))
+	var first struct {
+		Links struct{ Next struct{ Href string } } `json:"_links"`
+	}
+	listed := s.do(call{path: "/console/api/v2/content/changes?q=*:*", cookie: cookie, status: 200})
+	if err := json.Unmarshal([]byte(listed.body), &first); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/console/api"+first.Links.Next.Href+"&wait=60", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Cookie", cookieName+"="+cookie)
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	r.Header.Set("X-Vitrine-Console", s.id(cookie))
+	ended := make(chan error, 1)
+	go func() {
+		res, err := s.server.Client().Transport.RoundTrip(r)
+		if err != nil {
+			ended <- nil // the server has closed the connection
+			return
+		}
+		err = res.Body.Close()
+		if res.StatusCode != http.StatusUnauthorized { // the response to the same request, which the client has sent again
+			err = fmt.Errorf("the response is %s", res.Status)
+		}
+		ended <- err
+	}()
+	<-called
+	s.do(call{method: "DELETE", path: "/console/session", cookie: cookie, status: 204})
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 // TestStrangers checks that a caller with a token that others also have, such as a published READ-ONLY token, cannot end the sessions of

@@ -1,8 +1,10 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/vitrine-dev/vitrine/server/problems"
 )
@@ -23,7 +25,8 @@ func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx := r.Context()
+	ctx, end := c.during(r.Context(), s)
+	defer end()
 	if s.Person != nil {
 		ctx = c.people.As(ctx, *s.Person)
 	}
@@ -41,6 +44,25 @@ func (c *console) callAPI(w http.ResponseWriter, r *http.Request) error {
 	}
 	c.o.API.ServeHTTP(&passed{ResponseWriter: w}, call)
 	return nil
+}
+
+// during returns the context of a request to the API. It ends at most a second after the session, because the API can wait for changes for a
+// minute.
+func (c *console) during(ctx context.Context, s session) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancel(ctx)
+	go func() {
+		defer end()
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for !s.over(c.o.Clock()) && !c.begun.hasEnded(s.serial) {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, end
 }
 
 // passed passes on a response of the API. Caches must not store the response, because it belongs to a session.
