@@ -121,6 +121,8 @@ type Page struct {
 	More bool
 	// Total is the number of items in the listing.
 	Total int64
+	// News is true if something has happened since the cursor: Reset, Changes, or an item that has left the listing of a narrowed caller.
+	News bool
 }
 
 // Change is an item that has changed.
@@ -137,7 +139,7 @@ type place struct {
 	Position library.Position `json:"p"`
 	// Basis identifies everything except items that decides what the listing contains (see Feed.basis).
 	Basis string `json:"b"`
-	// Total is the number of items in the listing, if the caller is narrowed.
+	// Total is the number of items in the listing, if it tells the caller that an item has left (see search.counted).
 	Total int64 `json:"t,omitempty"`
 	// Salt makes the texts of all cursors different. Otherwise, equal cursors would tell that no hidden item has changed.
 	Salt []byte `json:"s"`
@@ -176,11 +178,11 @@ func (f *Feed) Read(ctx context.Context, r Request) (*Page, error) {
 		if err != nil {
 			return nil, err
 		}
-		basis, err := f.basis(l)
+		basis, drifts, err := f.basis(l)
 		if err != nil {
 			return nil, err
 		}
-		s := search{f, r, l, basis}
+		s := search{f, r, l, basis, l.Narrowed && !drifts}
 		if r.Since == "" {
 			return s.reset(ctx)
 		}
@@ -204,10 +206,10 @@ func (f *Feed) Read(ctx context.Context, r Request) (*Page, error) {
 		if got.lost {
 			return s.reset(ctx)
 		}
-		told := len(got.changes) > 0 || l.Narrowed && got.total != at.Total
+		news := len(got.changes) > 0 || s.counted && got.total != at.Total
 		at.Position, at.Total = got.next, got.total
-		if told || over {
-			page := &Page{Changes: got.changes, More: got.more, Total: got.total}
+		if news || over {
+			page := &Page{Changes: got.changes, More: got.more, Total: got.total, News: news}
 			page.Next, err = s.seal(at)
 			return page, err
 		}
@@ -220,6 +222,9 @@ type search struct {
 	r     Request
 	l     Listing
 	basis string
+	// counted is true if another total means that an item has left the listing. The total of a listing that drifts (see Feed.basis) can differ
+	// for other reasons. The next change of a hidden item would then be the time at which the caller learns of it.
+	counted bool
 }
 
 // reset returns a page that makes the caller list everything. The position in its cursor is older than that list.
@@ -228,7 +233,7 @@ func (s search) reset(ctx context.Context) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := &Page{Reset: true}
+	page := &Page{Reset: true, News: true}
 	if page.Total, err = s.total(); err != nil {
 		return nil, err
 	}
@@ -237,7 +242,7 @@ func (s search) reset(ctx context.Context) (*Page, error) {
 }
 
 func (s search) seal(at place) (string, error) {
-	if !s.l.Narrowed {
+	if !s.counted {
 		at.Total = 0
 	}
 	at.Salt = make([]byte, saltBytes)
@@ -471,14 +476,16 @@ func textOf(n query.Node) string {
 // basis identifies everything except items that decides which items the listing contains and what they look like: the definitions, the
 // query of the filter, the scope, the audience and the base URL. If the listing also depends on the time, on other items or on what the caller may not
 // read, the basis changes every minute, so that the caller lists the items again. The minute depends on nothing that the caller may not
-// read.
-func (f *Feed) basis(l Listing) (string, error) {
+// read. The listing drifts if not only the look of its items depends on that, but also which items it contains: its total can then change
+// without a change that Read tells.
+func (f *Feed) basis(l Listing) (basis string, drifts bool, err error) {
 	rules, err := f.lib.Rules(l.Read.Property)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	public := l.Read.Audience == query.Public
-	again := rules.Volatile || public && rules.Private
+	// The tags and units of items can change without a change that Read tells.
+	moves := rules.Volatile || public && rules.Private
 	text := fmt.Appendf(nil, "%s %d %q %q", rules.Digest, l.Read.Audience, l.Read.Scope.String(), l.Read.BaseURL)
 	parts := []query.Node{l.Read.Query, l.Read.Where}
 	if l.Read.Scope != nil {
@@ -487,21 +494,28 @@ func (f *Feed) basis(l Listing) (string, error) {
 	if l.Read.Filter != nil {
 		stored, err := f.lib.Filter(l.Read.Property, *l.Read.Filter)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		parsed, err := query.ParseFor(stored.Query, query.Private)
 		if err != nil {
-			return "", library.Unreadable("filter "+stored.UUID, err)
+			return "", false, library.Unreadable("filter "+stored.UUID, err)
 		}
 		text = strconv.AppendQuote(text, stored.Query)
 		parts = append(parts, parsed.Root)
 	}
 	for _, n := range parts {
-		again = again || n != nil && (query.UsesNow(n) || query.Expands(n) || public && query.UsesPrivate(n))
+		drifts = drifts || n != nil && (query.UsesNow(n) || query.Expands(n) || public && query.UsesPrivate(n) || moves && usesRules(n))
 	}
-	if again {
+	if drifts || moves {
 		text = f.clock().UTC().Truncate(time.Minute).AppendFormat(text, time.RFC3339)
 	}
 	sum := sha256.Sum256(text)
-	return base64.RawURLEncoding.EncodeToString(sum[:basisBytes]), nil
+	return base64.RawURLEncoding.EncodeToString(sum[:basisBytes]), drifts, nil
+}
+
+// usesRules reports whether a query uses what manifests add to items.
+func usesRules(n query.Node) bool {
+	return slices.ContainsFunc(query.Names(n), func(f query.FieldName) bool {
+		return f.Reaches("tags") || f.Reaches("activate_units") || f.Reaches("default_activate_unit")
+	})
 }

@@ -391,6 +391,49 @@ func TestNarrowedCallers(t *testing.T) {
 	w.expect(l, page.Next, 10, "+3")
 }
 
+// scoped returns the listing of a caller who may see the public members of the items that a scope matches.
+func (w *world) scoped(scope string) Listing {
+	parsed, err := library.ParseTokenScope(scope)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	l := w.listing("*:*")
+	l.Read.Scope, l.Read.Audience, l.Narrowed = parsed, query.Public, true
+	return l
+}
+
+// TestTotalThatDrifts checks that the total ends no wait if it can change without a change of an item that the caller may see. Otherwise, the
+// next change of a hidden item would end the wait.
+func TestTotalThatDrifts(t *testing.T) {
+	for scope, want := range map[string]string{
+		"submission.note:a": "+2 +3", "tags.vibe.key:noted": "+2 +3", "_exists_:tags": "+2 +3",
+		"approval_status:app": "", // item 1 has left
+	} {
+		t.Run(scope, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(library.Definition{Owner: owner(library.KindTag, "noted"), Tag: &library.TagRule{
+				Tag: item.Tag{Namespace: "vibe", Key: "noted"}, Selector: "submission.note:a",
+			}})
+			l := w.scoped(scope)
+			w.write(put(1, item.Approved, "a"))
+			r := request(l, w.now(l), 10)
+			if want == "" {
+				w.write(put(1, item.Rejected, "a"))
+			} else {
+				w.write(put(1, item.Approved, "b"), put(9, item.Pending, ""))
+			}
+			w.seen = func(context.Context, *library.ItemChanges) {
+				w.seen = nil
+				w.write(put(2, item.Approved, "a"), put(3, item.Approved, "a"))
+			}
+			r.Wait = time.Minute
+			if page := w.read(r); told(page) != want {
+				t.Errorf("the wait ended with %q of %d, want %q", told(page), page.Total, want)
+			}
+		})
+	}
+}
+
 // TestResets checks that everything except items that can change a listing makes its followers list it again.
 func TestResets(t *testing.T) {
 	w := newWorld(t)

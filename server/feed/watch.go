@@ -192,9 +192,10 @@ func (f *Feed) event(ctx context.Context, l Listing, earlier Event) (e Event, ne
 				e.Tags = append(e.Tags, f.tags.Item(l.Read.Property, c.ID))
 			}
 		}
+		news = news || page.News
 		e.Cursor, e.Total, more = page.Next, page.Total, page.More && !page.Reset
 	}
-	return e, changed > 0 || e.Total != earlier.Total, nil
+	return e, news, nil
 }
 
 // tell sends an event to all callers of a watch, if it is news, and keeps its cursor for callers that join later. It sends an event of the kind

@@ -162,3 +162,18 @@ func TestWatchOfNarrowedCallers(t *testing.T) {
 		t.Errorf("after an item has left: %+v", e)
 	}
 }
+
+// TestWatchOfTotalThatDrifts checks that a private change makes no event, although the total changes.
+func TestWatchOfTotalThatDrifts(t *testing.T) {
+	w := newWorld(t)
+	w.write(put(1, item.Approved, "a"), put(2, item.Approved, "a"))
+	events, stop := w.feed.Watch(w.scoped("submission.note:a"))
+	defer stop()
+	next(t, events)
+	w.write(put(1, item.Approved, "b"))
+	w.awaitTotal(1)
+	w.write(put(3, item.Approved, "a"))
+	if e := next(t, events); e.Kind != Changed || len(e.Tags) != 2 || e.Tags[1] != w.feed.tags.Item(shop, 3) || e.Total != 2 {
+		t.Errorf("the first event is %+v, want that of the shown item", e)
+	}
+}
