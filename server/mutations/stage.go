@@ -130,7 +130,8 @@ func (s *Stage) replaced(id item.ID, replace bool) (*item.Item, error) {
 	return nil, err
 }
 
-// drawCode generates short codes for an item until it finds one that no other item has.
+// drawCode gives an item a short code that no other item has: its own, that of before, or a new one. Without that of before, each import of a
+// line whose code belongs to another item would break the short link of the item.
 func (s *Stage) drawCode(it, before *item.Item) error {
 	for it.ShortCode != "" && (before == nil || before.ShortCode != it.ShortCode) {
 		held := s.Codes[it.ShortCode]
@@ -141,6 +142,10 @@ func (s *Stage) drawCode(it, before *item.Item) error {
 			}
 		}
 		if !held {
+			return nil
+		}
+		if before != nil && before.ShortCode != "" {
+			it.ShortCode = before.ShortCode
 			return nil
 		}
 		if it.ShortCode, err = item.NewShortCode(s.Random); err != nil {

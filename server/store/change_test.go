@@ -321,6 +321,15 @@ func TestShortCodes(t *testing.T) {
 		seen[it.ShortCode] = true
 		l.checkLink(t, it.ShortCode, it.Content.OriginalURL)
 	}
+	// An item keeps its code when it is replaced with an item whose code another item has.
+	before, err := l.Item(shop, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, l, link(put(3, "three", "code1"), 3))
+	if after, err := l.Item(shop, 3); err != nil || after.ShortCode != before.ShortCode || after.LastModified != before.LastModified {
+		t.Errorf("the code %q of %s became %q of %s (%v)", before.ShortCode, before.LastModified, after.ShortCode, after.LastModified, err)
+	}
 	// An item keeps its code when it is replaced with an item that has the same code. A new code replaces the old code.
 	write(t, l, link(put(1, "uno", "code1"), 11), link(put(2, "dos", "code22"), 2), library.Mutation{Delete: true, ID: 4})
 	check(map[string]string{"code1": "https://posts.example/11", "code2": "", "code22": "https://posts.example/2", "code4": ""})
