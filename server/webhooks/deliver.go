@@ -161,9 +161,10 @@ func (w *worker) send(ctx context.Context, kind, place string, tags []string, ch
 	return nil
 }
 
-// retryAfter returns the time in a header Retry-After, which contains seconds or a date, or 0.
+// retryAfter returns the time in a header Retry-After, which contains seconds or a date, or 0. If it contains too many seconds for 31 bits, it
+// counts as the largest number.
 func retryAfter(value string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {

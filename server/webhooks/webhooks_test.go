@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -793,6 +794,7 @@ func TestBackoff(t *testing.T) {
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	for header, want := range map[string]time.Duration{
 		"": 0, "120": 2 * time.Minute, "-1": 0, "soon": 0, "Fri, 27 Nov 2026 12:05:00 GMT": 5 * time.Minute, "Fri, 27 Nov 2026 11:00:00 GMT": 0,
+		"99999999999999999999999": math.MaxInt32 * time.Second,
 	} {
 		if got := retryAfter(header, now); got != want {
 			t.Errorf("Retry-After %q: %v, want %v", header, got, want)
