@@ -11,6 +11,7 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/internal/cli/connect"
+	"github.com/vitrine-dev/vitrine/internal/cli/message"
 	"github.com/vitrine-dev/vitrine/internal/exit"
 	"github.com/vitrine-dev/vitrine/server/client"
 	"github.com/vitrine-dev/vitrine/server/item"
@@ -83,6 +84,9 @@ func (o *changesOptions) run(cmd *cobra.Command) error {
 	f := client.Following{Filter: o.filter, Query: o.query, Since: o.since, PageSize: o.pageSize, List: o.items}
 	if o.follow {
 		f.Wait = followWait
+		f.Retrying = func(err error, in time.Duration) {
+			fmt.Fprintln(cmd.ErrOrStderr(), message.Retrying(err, in))
+		}
 	}
 	out := bufio.NewWriter(cmd.OutOrStdout())
 	for page, err := range c.Changes(cmd.Context(), f) {

@@ -89,6 +89,30 @@ func TestChangesFollow(t *testing.T) {
 	}
 }
 
+// TestChangesOfAnUnreachableServer checks that a user of --follow sees why nothing happens.
+func TestChangesOfAnUnreachableServer(t *testing.T) {
+	t.Setenv("VITRINE_SERVER", "http://127.0.0.1:1")
+	t.Setenv("VITRINE_TOKEN", "a-token-of-no-server")
+	r, w := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(ctx, "vitrine", []string{"changes", "-q", "*:*", "--follow"}, strings.NewReader(""), io.Discard, w)
+		w.Close()
+	}()
+	stderr := bufio.NewReader(r)
+	line, err := stderr.ReadString('\n')
+	if err != nil || !strings.Contains(line, "cannot reach http://127.0.0.1:1") || !strings.Contains(line, "; retrying in ") {
+		t.Errorf("standard error is %q (%v)", line, err)
+	}
+	cancel()
+	go func() { _, _ = io.Copy(io.Discard, stderr) }()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d after an interruption", code)
+	}
+}
+
 func TestChanges(t *testing.T) {
 	s := start(t, newStore(t))
 	s.environment(t)

@@ -111,10 +111,8 @@ func (o *importOptions) run(cmd *cobra.Command, name string) error {
 			state.At = at
 			return kept.Save(state)
 		},
-		Failed: func(e client.LineError) { fmt.Fprintln(p.Out, message.OneLine(e)) },
-		Retrying: func(err error, in time.Duration) {
-			fmt.Fprintf(p.Out, "%s; retrying in %s\n", message.OneLine(err), in.Round(100*time.Millisecond))
-		},
+		Failed:   func(e client.LineError) { fmt.Fprintln(p.Out, message.OneLine(e)) },
+		Retrying: func(err error, in time.Duration) { fmt.Fprintln(p.Out, message.Retrying(err, in)) },
 	})
 	p.Finish()
 	if err != nil {

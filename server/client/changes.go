@@ -29,6 +29,9 @@ type Following struct {
 	PageSize int
 	// List lists all items after each reset, as changes.
 	List bool
+	// Retrying, if not nil, is called when the server does not respond although Changes has repeated the request, with the delay before the
+	// next attempt.
+	Retrying func(err error, in time.Duration)
 }
 
 // ChangePage is a part of the changes of a listing.
@@ -198,7 +201,11 @@ func (c *Client) persist(ctx context.Context, f Following, p string, v url.Value
 		if err == nil || f.Wait == 0 || ctx.Err() != nil || fateOf(err) == final && !brokeOff(err) {
 			return err
 		}
-		if c.wait(ctx, pause(attempts+attempt, err)) != nil {
+		d := pause(attempts+attempt, err)
+		if f.Retrying != nil {
+			f.Retrying(err, d)
+		}
+		if c.wait(ctx, d) != nil {
 			return err
 		}
 	}

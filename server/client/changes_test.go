@@ -103,12 +103,13 @@ func TestChangesContinue(t *testing.T) {
 	c := s.client(t, writer)
 	broken := &unreliable{RoundTripper: c.http.Transport}
 	c.http.Transport = broken
-	pauses := 0
+	pauses, reports := 0, 0
 	c.wait = func(context.Context, time.Duration) error { pauses++; return nil }
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var pages []string
-	for page, err := range c.Changes(ctx, Following{Query: "*:*", Wait: time.Minute, List: true}) {
+	f := Following{Query: "*:*", Wait: time.Minute, List: true, Retrying: func(error, time.Duration) { reports++ }}
+	for page, err := range c.Changes(ctx, f) {
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
 				t.Error(err)
@@ -123,8 +124,8 @@ func TestChangesContinue(t *testing.T) {
 			cancel()
 		}
 	}
-	if got := strings.Join(pages, ", "); got != "reset cursor, +1 cursor, +2 cursor" || pauses < 20 {
-		t.Errorf("the pages are %s, after %d pauses", got, pauses)
+	if got := strings.Join(pages, ", "); got != "reset cursor, +1 cursor, +2 cursor" || pauses < 20 || reports != 2*(10/attempts) {
+		t.Errorf("the pages are %s, after %d pauses, of which %d were reported", got, pauses, reports)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -35,6 +36,11 @@ func OneLine(err error) string {
 		}
 	}
 	return text.Visible(strings.Join(parts, "; ")) // an error can quote content, which can contain control characters
+}
+
+// Retrying says that a command repeats a request after an error and a delay.
+func Retrying(err error, in time.Duration) string {
+	return fmt.Sprintf("%s; retrying in %s", OneLine(err), in.Round(100*time.Millisecond))
 }
 
 // reworded returns the text of an error. It replaces the texts of the errors in its tree for which words has other words.
