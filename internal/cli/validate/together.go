@@ -7,7 +7,6 @@ import (
 
 	"github.com/vitrine-dev/vitrine/api/v1alpha1"
 	"github.com/vitrine-dev/vitrine/controllers/tokens"
-	"github.com/vitrine-dev/vitrine/controllers/translate"
 	"github.com/vitrine-dev/vitrine/controllers/verdict"
 	"github.com/vitrine-dev/vitrine/server/library"
 )
@@ -105,9 +104,14 @@ func references(all []Judged) []Finding {
 			continue
 		}
 		check(j, v1alpha1.PropertyKind, j.Typed.PropertyName(), "spec.propertyRef.name", "correct or set spec.propertyRef")
-		if token, ok := j.Typed.(*v1alpha1.AccessToken); ok {
-			for i, name := range token.Spec.Filters {
+		switch o := j.Typed.(type) {
+		case *v1alpha1.AccessToken:
+			for i, name := range o.Spec.Filters {
 				check(j, v1alpha1.ContentFilterKind, name, fmt.Sprintf("spec.filters[%d]", i), "correct the name, which grants nothing until the ContentFilter exists")
+			}
+		case *v1alpha1.Webhook:
+			if ref := o.Spec.FilterRef; ref != nil {
+				check(j, v1alpha1.ContentFilterKind, ref.Name, "spec.filterRef.name", "correct the name, because nothing is sent until the ContentFilter exists")
 			}
 		}
 	}
@@ -181,36 +185,40 @@ func claimMember(d library.Definition) string {
 	return ""
 }
 
-// secrets finds AccessTokens that write the same Secret, and AccessTokens that read the same value.
+// secrets finds objects that write the same Secret, and AccessTokens that read the same value. Several Webhooks can read the same value.
 func secrets(all []Judged) []Finding {
 	var findings []Finding
 	writers, readers := map[string]Judged{}, map[string]Judged{}
 	for _, j := range all {
-		token, ok := j.Typed.(*v1alpha1.AccessToken)
-		if !ok {
+		holders, name, key, member := writers, "", "", "spec.secretName"
+		switch o := j.Typed.(type) {
+		case *v1alpha1.AccessToken:
+			name = tokens.SecretName(o)
+			if existing := o.Spec.ExistingSecret; existing != nil {
+				holders, key, member = readers, "/"+existing.Key, "spec.existingSecret.name"
+			}
+		case *v1alpha1.Webhook:
+			if o.Spec.ExistingSecret != nil {
+				continue
+			}
+			name, member = tokens.KeysName(o), "metadata.name"
+		default:
 			continue
 		}
-		holders, member := writers, "spec.secretName"
-		name := tokens.SecretName(token)
-		key := token.Namespace + "/" + name
-		if existing := token.Spec.ExistingSecret; existing != nil {
-			holders, member = readers, "spec.existingSecret.name"
-			key += "/" + existing.Key
-		}
+		key = j.GetNamespace() + "/" + name + key
 		other, taken := holders[key]
 		if !taken {
 			holders[key] = j
 			continue
 		}
-		owner := translate.Owner("", library.KindToken, other.Typed)
 		findings = append(findings, j.finding(Error, RuleClaim, member,
-			fmt.Sprintf("Secret %s/%s is held by %s: change or delete one of the two objects", token.Namespace, name, owner)))
+			fmt.Sprintf("Secret %s/%s is held by %s: change or delete one of the two objects", j.GetNamespace(), name, other.Ref())))
 	}
 	return append(findings, written(all, writers)...)
 }
 
 // written finds AccessTokens that read the value that another AccessToken writes. The value belongs to the AccessToken that writes it.
-// writers maps the namespace/name of a Secret to the AccessToken that writes it.
+// writers maps the namespace/name of a Secret to the object that writes it.
 func written(all []Judged, writers map[string]Judged) []Finding {
 	var findings []Finding
 	for _, j := range all {
@@ -219,10 +227,9 @@ func written(all []Judged, writers map[string]Judged) []Finding {
 			continue
 		}
 		name := tokens.SecretName(token)
-		if writer, ok := writers[token.Namespace+"/"+name]; ok {
-			owner := translate.Owner("", library.KindToken, writer.Typed)
+		if writer, ok := writers[token.Namespace+"/"+name]; ok && writer.GetKind() == v1alpha1.AccessTokenKind {
 			findings = append(findings, j.finding(Error, RuleClaim, "spec.existingSecret.name",
-				fmt.Sprintf("%s writes Secret %s/%s and owns its value: choose another Secret", owner, token.Namespace, name)))
+				fmt.Sprintf("%s writes Secret %s/%s and owns its value: choose another Secret", writer.Ref(), token.Namespace, name)))
 		}
 	}
 	return findings

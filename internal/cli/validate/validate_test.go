@@ -44,6 +44,9 @@ func TestRules(t *testing.T) {
 	}
 	filter := func(name, spec string) string { return object(v1alpha1.ContentFilterKind, name, spec) }
 	token := func(name, spec string) string { return object(v1alpha1.AccessTokenKind, name, spec) }
+	hook := func(name, more string) string {
+		return object(v1alpha1.WebhookKind, name, "url: 'https://a.example/', "+more)
+	}
 	property := func(more string) string { return object(v1alpha1.PropertyKind, "default", "displayName: Shop"+more) }
 	guest := func(name, spec string) string {
 		text := object(v1alpha1.AccessTokenKind, name, "propertyRef: {namespace: shop, name: default}, "+spec)
@@ -117,6 +120,9 @@ func TestRules(t *testing.T) {
 		"a missing filter": {
 			token("a", "class: ReadOnly, filters: [wall, b]") + filter("b", "query: a"), []string{"warning reference 5:35 spec.filters[0]"}, "no ContentFilter shop/wall",
 		},
+		"a missing filter of a Webhook": {
+			hook("a", "filterRef: {name: wall}") + filter("b", "query: a"), []string{"warning reference 5:53 spec.filterRef.name"}, "no ContentFilter shop/wall",
+		},
 		"references to other files":      {text: token("a", "class: ReadOnly, filters: [wall], propertyRef: {name: other}")},
 		"references to other namespaces": {text: token("a", "class: ReadOnly") + strings.Replace(object(v1alpha1.PropertyKind, "main", "displayName: Shop"), "{name: main}", "{name: main, namespace: else}", 1)},
 		"another kind":                   {"apiVersion: vitrine.dev/v1alpha1\nkind: Filter\n", []string{"error unknown-kind 2:7 kind"}, `no kind "Filter"`},
@@ -129,10 +135,13 @@ func TestRules(t *testing.T) {
 		"one tag, two manifests": {
 			tag("b", "x") + tag("a", "x"), []string{"error claim 5:30 spec.key"}, "tag vibe:x is held by Tag shop/a",
 		},
-		"two default units":         {unit("a", "default: true") + unit("b", "default: true"), []string{"error claim 10:105 spec.default"}, "the default unit of property shop/default is held by ActivateUnit shop/a"},
-		"default units, properties": {text: unit("a", "default: true") + unit("b", "default: true, propertyRef: {name: other}")},
-		"one filter adopted twice":  {filter("a", "query: a, adopt: {filterID: 7}") + filter("b", "query: a, adopt: {filterID: 7}"), []string{"error claim 10:36 spec.adopt.filterID"}, "filter 7 (created over HTTP) is held by ContentFilter shop/a"},
-		"one Secret written twice":  {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, secretName: a"), []string{"error claim 10:37 spec.secretName"}, "Secret shop/a is held by AccessToken shop/a"},
+		"two default units":           {unit("a", "default: true") + unit("b", "default: true"), []string{"error claim 10:105 spec.default"}, "the default unit of property shop/default is held by ActivateUnit shop/a"},
+		"default units, properties":   {text: unit("a", "default: true") + unit("b", "default: true, propertyRef: {name: other}")},
+		"one filter adopted twice":    {filter("a", "query: a, adopt: {filterID: 7}") + filter("b", "query: a, adopt: {filterID: 7}"), []string{"error claim 10:36 spec.adopt.filterID"}, "filter 7 (created over HTTP) is held by ContentFilter shop/a"},
+		"one Secret written twice":    {token("a", "class: ReadOnly") + token("b", "class: ReadOnly, secretName: a"), []string{"error claim 10:37 spec.secretName"}, "Secret shop/a is held by AccessToken shop/a"},
+		"one Secret of two kinds":     {token("a-webhook", "class: ReadOnly") + hook("a", "query: a"), []string{"error claim 9:18 metadata.name"}, "Secret shop/a-webhook is held by AccessToken shop/a-webhook"},
+		"a Secret of a Webhook":       {hook("a", "query: a") + token("b", "class: ReadOnly, secretName: a-webhook"), []string{"error claim 10:37 spec.secretName"}, "Secret shop/a-webhook is held by Webhook shop/a"},
+		"a signing secret read twice": {text: hook("a", "query: a, existingSecret: {name: s, key: k}") + hook("b", "query: a, existingSecret: {name: s, key: k}")},
 		"a READ-ONLY token without limits": {property("") + token("a", "class: ReadOnly") + token("b", "class: ReadWrite"),
 			[]string{"warning unrestricted 10:15 spec.class"}, `set spec.query, or set spec.readOnlyQuery of the Property "default"`},
 		"READ-ONLY tokens with limits":   {text: property("") + token("a", "class: ReadOnly, query: 'approval_status:app'") + token("b", "class: ReadOnly, filters: [f]")},
