@@ -24,15 +24,17 @@ type pageKey struct {
 	query, link string
 	seed        string
 	zip         bool
-	// narrowed says whether the ETag of the page depends only on its content (see exchange.narrowed).
-	narrowed bool
+	// byContent says whether the ETag of the page depends only on its content. The library's version also changes with what the caller must
+	// not notice: private members, or other items (see exchange.narrowed).
+	byContent bool
 }
 
 // pageKey returns the key of the page that the request reads with r.
 func (x *exchange) pageKey(r library.Read) pageKey {
 	k := pageKey{
 		property: r.Property, audience: r.Audience, scope: r.Scope.String(), base: r.BaseURL,
-		path: x.r.URL.EscapedPath(), query: x.r.URL.RawQuery, seed: r.Seed, zip: coding.Gzip(x.r.Header), narrowed: x.narrowed(),
+		path: x.r.URL.EscapedPath(), query: x.r.URL.RawQuery, seed: r.Seed, zip: coding.Gzip(x.r.Header),
+		byContent: x.narrowed() || r.Audience == query.Public,
 	}
 	if x.params.Has("access_token") {
 		k.query, k.link = "", x.linkHere()
@@ -53,8 +55,8 @@ func (k pageKey) identity(here string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// tag returns the ETag of the page. It consists of the library's version, so that Read can return ErrNotModified without reading the page,
-// and of the identity.
+// tag returns the ETag of the page. It consists of a version and of the identity. The version is a contentVersion or that of the library, with
+// which Read can return ErrNotModified without reading the page.
 func (k pageKey) tag(version, here string) string {
 	return quoteTag(base64.RawURLEncoding.EncodeToString([]byte(version))+"."+k.identity(here), k.zip)
 }

@@ -2,15 +2,15 @@ package httpapi
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/maypok86/otter/v2"
 
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -119,7 +119,7 @@ const pageGzipFrom = 10
 func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(next library.Cursor) links) error {
 	key := x.pageKey(r)
 	held := ""
-	if tags := heldTags(x.r.Header).tags; len(tags) > 0 && !key.narrowed {
+	if tags := heldTags(x.r.Header).tags; len(tags) > 0 && !key.byContent {
 		held = key.heldVersion(tags, x.linkHere())
 	}
 	kept := (*keptPage)(nil)
@@ -148,7 +148,7 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 		return hideStored(err, r)
 	}
 	shown := page.Version
-	if key.narrowed {
+	if key.byContent {
 		shown = contentVersion(page)
 	}
 	to := finish(page.Next)
@@ -172,13 +172,14 @@ func (x *exchange) page(r library.Read, l listing, fresh freshness, finish func(
 	return x.showPage(made, key, fresh)
 }
 
-// contentVersion returns a version for the ETag of a page that changes only with the content of the page. The version of the library also
-// changes with items that the caller may not see. The cursor of the next page does not count, because it is random.
+// contentVersion returns a version for the ETag of a page that changes only with the content of the page. The cursor of the next page does not
+// count, because it is random. A cryptographic hash would take almost as long as building the page, and would protect only against authors
+// who want caches to keep the previous state of their own items.
 func contentVersion(page *library.Page) string {
-	h := sha256.New()
-	h.Write(page.Items[headRoom:])
+	h := xxhash.New()
+	_, _ = h.Write(page.Items[headRoom:])
 	fmt.Fprintf(h, " %d %t", page.Total, page.Next != "")
-	return hex.EncodeToString(h.Sum(nil)[:12])
+	return strconv.FormatUint(h.Sum64(), 36)
 }
 
 // showPage sends a page, or 304 if the caller already has it.

@@ -209,19 +209,53 @@ func TestPagesWithGzip(t *testing.T) {
 	}
 }
 
-// TestCachedPageOfAnotherToken checks that a token that is limited to filters does not get the ETag of a page that was cached for a token
-// that is not: that ETag changes with items outside the filter.
+// TestCachedPageOfAnotherToken checks that callers who do not see everything get no ETag of a page that was cached for a caller who does: that
+// ETag changes with items and members that they may not see.
 func TestCachedPageOfAnotherToken(t *testing.T) {
 	a := newApp(t)
 	url := "/v2/content/filters/" + filterUUID("summer-wall") + "?page_size=3"
 	tag := func(bearer string) string { return a.do(call{url: url, bearer: bearer}).header.Get("ETag") }
-	walled := tag("walled")
+	walled, public := tag("walled"), tag("ro")
 	for range 3 {
-		if got := tag("ro"); got == walled {
-			t.Errorf("both tokens get the ETag %s", got)
+		if got := tag("rw"); got == walled || got == public {
+			t.Errorf("two tokens get the ETag %s", got)
 		}
 	}
 	if got := tag("walled"); got != walled {
 		t.Errorf("the ETag is %s instead of %s after another token has read the page", got, walled)
+	}
+	if got := tag("ro"); got != public {
+		t.Errorf("the ETag is %s instead of %s after another token has read the page", got, public)
+	}
+}
+
+// TestPrivateWriteKeepsTag checks that the ETag of a page does not tell READ-ONLY callers that a private member of an item has changed, whether
+// the page is cached or not, and that it changes with the page.
+func TestPrivateWriteKeepsTag(t *testing.T) {
+	for name, url := range map[string]string{
+		"a filter": "/v2/content/filters/" + filterUUID("summer-wall"), "one item": "/v2/content/items?q=id:1001&sort_by=id:asc",
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newApp(t)
+			get := call{url: url, token: "ro"}
+			patch := func(body string) { a.do(call{method: "PATCH", url: "/v2/content/1001", token: "rw", body: body}) }
+			tag := a.do(get).header.Get("ETag")
+			for _, email := range []string{"one@mail.example", "two@mail.example"} {
+				patch(`{"submission":{"email":"` + email + `"}}`)
+				for range 3 {
+					if got := a.do(get).header.Get("ETag"); got != tag {
+						t.Errorf("a private write changed the ETag %s to %s", tag, got)
+					}
+				}
+			}
+			held := get
+			held.header, held.status = map[string]string{"If-None-Match": tag}, 304
+			patch(`{"submission":{"email":"three@mail.example"}}`)
+			a.do(held)
+			patch(`{"featured":true,"campaign":77}`)
+			if got := a.do(get).header.Get("ETag"); got == tag {
+				t.Errorf("another page has the ETag %s", tag)
+			}
+		})
 	}
 }
