@@ -142,7 +142,7 @@ var rooms = map[string]room{
 	"server/jsongzip": {ownInTests: []string{"internal/sample", "server/item", "server/query"}, others: []string{}},
 	"server/httpapi": {
 		own: append([]string{"server/coding", "server/feed", "server/flight", "server/jsongzip", "server/problems"}, domain...), ownInTests: []string{"hack/opensearch/node/nodetest", "server/engine", "server/opensearch", "server/reference"},
-		others: []string{"golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
+		others: []string{"github.com/cespare/xxhash/v2", "golang.org/x/time/", "github.com/klauspost/compress/", "github.com/prometheus/client_golang/", "github.com/maypok86/otter/v2"},
 	},
 	"server/console": {
 		own: []string{"server/coding", "server/problems"}, ownInTests: append([]string{"server/engine", "server/httpapi"}, domain...),
