@@ -605,7 +605,7 @@ func TestLogoutEndsRenewedCookies(t *testing.T) {
 	s.do(call{path: items, cookie: after, status: 401})
 }
 
-// TestLogoutEndsRequests checks that a request to the API that waits for changes ends with its session, and without a response.
+// TestLogoutEndsRequests checks that a request to the API that waits for changes ends with its session, without a response that shows changes.
 func TestLogoutEndsRequests(t *testing.T) {
 	w := newWorld(t)
 	called := make(chan struct{}, 1)

@@ -476,8 +476,8 @@ func textOf(n query.Node) string {
 // basis identifies everything except items that decides which items the listing contains and what they look like: the definitions, the
 // query of the filter, the scope, the audience and the base URL. If the listing also depends on the time, on other items or on what the caller may not
 // read, the basis changes every minute, so that the caller lists the items again. The minute depends on nothing that the caller may not
-// read. The listing drifts if not only the look of its items depends on that, but also which items it contains: its total can then change
-// without a change that Read tells.
+// read. If these also decide which items the listing contains, and not only what the items look like, the listing drifts: its total can
+// change without a change that Read tells.
 func (f *Feed) basis(l Listing) (basis string, drifts bool, err error) {
 	rules, err := f.lib.Rules(l.Read.Property)
 	if err != nil {

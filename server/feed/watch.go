@@ -87,9 +87,9 @@ type watch struct {
 	told time.Time
 }
 
-// Watch returns a channel of the events of a listing: one of the kind Begun, and then at most one a second. After 15 seconds without an event
-// comes one of the kind Quiet. All callers that watch the same listing share one computation. The channel is closed by stop, if the filter
-// or the property is gone, and after Stop. The caller must call stop, and can call it more than once. Listing.OnlyIDs is ignored.
+// Watch returns a channel of the events of a listing: one of the kind Begun, and then at most one a second. After at most 15 seconds without
+// an event comes one of the kind Quiet. All callers that watch the same listing share one computation. The channel is closed by stop, if the
+// filter or the property is gone, and after Stop. The caller must call stop, and can call it more than once. Listing.OnlyIDs is ignored.
 func (f *Feed) Watch(l Listing) (events <-chan Event, stop func()) {
 	l.OnlyIDs = true
 	key := l.digest(fmt.Sprintf("%d %q %q", l.Read.Audience, l.Read.Scope.String(), l.Read.BaseURL))

@@ -190,12 +190,12 @@ func secrets(all []Judged) []Finding {
 	var findings []Finding
 	writers, readers := map[string]Judged{}, map[string]Judged{}
 	for _, j := range all {
-		holders, name, key, member := writers, "", "", "spec.secretName"
+		holders, name, value, member := writers, "", "", "spec.secretName"
 		switch o := j.Typed.(type) {
 		case *v1alpha1.AccessToken:
 			name = tokens.SecretName(o)
 			if existing := o.Spec.ExistingSecret; existing != nil {
-				holders, key, member = readers, "/"+existing.Key, "spec.existingSecret.name"
+				holders, value, member = readers, "/"+existing.Key, "spec.existingSecret.name"
 			}
 		case *v1alpha1.Webhook:
 			if o.Spec.ExistingSecret != nil {
@@ -205,7 +205,7 @@ func secrets(all []Judged) []Finding {
 		default:
 			continue
 		}
-		key = j.GetNamespace() + "/" + name + key
+		key := j.GetNamespace() + "/" + name + value
 		other, taken := holders[key]
 		if !taken {
 			holders[key] = j
