@@ -185,9 +185,11 @@ func (d *database) settings(o Options) *pebble.Options {
 		s.Levels[i].BlockSize = 32 << 10 // items have about a kilobyte each, and many of them in one block compress well
 		s.Levels[i].IndexBlockSize = 256 << 10
 	}
-	// Pebble compresses the last level, which contains nearly all items, with Zstandard. Compared with DBCompressionFastest, the import of new
-	// items takes the same time. The update of an item that is not in the cache takes about 30 µs longer, because it decompresses a block.
-	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
+	// Pebble compresses the last level, which contains nearly all items, with Zstandard at level 3. Compared with DBCompressionBalanced, which
+	// uses level 1, items take a sixth less space, and imports and reads take the same time. The update of an item that is not in the cache
+	// takes about 80 µs longer than without Zstandard, because a block is decompressed. In a build without cgo, half of this is the decoder,
+	// which Pebble creates for each block.
+	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionGood })
 	return s
 }
 

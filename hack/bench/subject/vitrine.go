@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -149,11 +150,14 @@ func OpenStore(dir string, filters []sample.Filter) *Store {
 // token returns the value of a token. It is not secret, and always the same, so that OpenStore needs no file.
 func token(name string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte("bench "+name))) }
 
-// BuildVitrine builds the binary from the repository at root into dir, and returns its path.
+// BuildVitrine builds the binary from the repository at root into dir, without cgo as in the image, and returns its path. With cgo, Pebble
+// uses another implementation of Zstandard.
 func BuildVitrine(tb testing.TB, root, dir string) string {
 	tb.Helper()
 	binary := filepath.Join(dir, "vitrine")
-	if out, err := exec.CommandContext(tb.Context(), "go", "-C", root, "build", "-trimpath", "-o", binary, "./cmd/vitrine").CombinedOutput(); err != nil {
+	cmd := exec.CommandContext(tb.Context(), "go", "-C", root, "build", "-trimpath", "-o", binary, "./cmd/vitrine")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("build vitrine: %v\n%s", err, out)
 	}
 	return binary
