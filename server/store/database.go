@@ -16,6 +16,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -185,11 +186,12 @@ func (d *database) settings(o Options) *pebble.Options {
 		s.Levels[i].BlockSize = 32 << 10 // items have about a kilobyte each, and many of them in one block compress well
 		s.Levels[i].IndexBlockSize = 256 << 10
 	}
-	// Pebble compresses the last level, which contains nearly all items, with Zstandard at level 3. Compared with DBCompressionBalanced, which
-	// uses level 1, items take a sixth less space, and imports and reads take the same time. The update of an item that is not in the cache
-	// takes about 80 µs longer than without Zstandard, because a block is decompressed. In a build without cgo, half of this is the decoder,
-	// which Pebble creates for each block.
-	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionGood })
+	// Pebble compresses all levels with Zstandard at level 3. Its predefined settings compress the upper levels less. But an import appends, and
+	// Pebble moves a table to a lower level without writing it again if no table there overlaps with it. With these settings, most items of a
+	// large store would therefore stay as they were compressed first. An import takes the same time. The update of an item that is not in the
+	// cache takes about 80 µs longer than without Zstandard, because a block is decompressed. In a build without cgo, half of this is the
+	// decoder, which Pebble creates for each block.
+	s.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.UniformDBCompressionSettings(block.GoodCompression) })
 	return s
 }
 

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
@@ -799,7 +801,7 @@ func copyOf(t *testing.T, dir string) string {
 	}
 }
 
-// filesWith lists the files of a directory that contain a text.
+// filesWith lists the files of a directory that contain a text, compressed or not.
 func filesWith(t *testing.T, dir, text string) []string {
 	t.Helper()
 	var files []string
@@ -808,6 +810,9 @@ func filesWith(t *testing.T, dir, text string) []string {
 			return err
 		}
 		content, err := os.ReadFile(path)
+		if err == nil && isTable(path) {
+			content, err = tableContent(path)
+		}
 		if bytes.Contains(content, []byte(text)) {
 			files = append(files, d.Name())
 		}
@@ -817,6 +822,50 @@ func filesWith(t *testing.T, dir, text string) []string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// tableContent returns the keys and values of a table, including those that later ones replace or delete.
+func tableContent(name string) (content []byte, err error) {
+	file, err := vfs.Default.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	readable, err := sstable.NewSimpleReadable(file)
+	if err != nil {
+		return nil, err
+	}
+	table, err := sstable.NewReader(context.Background(), readable, sstable.ReaderOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, table.Close()) }()
+	entries, err := table.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, entries.Close()) }()
+	for entry := entries.First(); entry != nil; entry = entries.Next() {
+		value, _, err := entry.Value(nil)
+		if err != nil {
+			return nil, err
+		}
+		content = append(append(content, entry.K.UserKey...), value...)
+	}
+	return content, entries.Error()
+}
+
+func TestFilesWithReadsTables(t *testing.T) {
+	const secret = "xylophone9ann"
+	dir := t.TempDir()
+	l := mustOpen(t, Options{Dir: dir})
+	write(t, l, post(secret))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files := filesWith(t, dir, secret)
+	if !slices.ContainsFunc(files, isTable) {
+		t.Errorf("the item is in %v; want a table", files)
+	}
 }
 
 func TestErasureRunsInTime(t *testing.T) {
