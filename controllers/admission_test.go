@@ -93,6 +93,8 @@ var admissions = []admission{
 	{v1alpha1.WebhookKind, `url: 'https://hooks.example/', query: "  "`, blankQueryRule},
 	{v1alpha1.WebhookKind, `url: 'https://user:password@hooks.example/', query: '*:*'`, hookURLRule},
 	{v1alpha1.WebhookKind, `url: 'ftp://hooks.example/', query: '*:*'`, hookURLRule},
+	{v1alpha1.WebhookKind, `url: 'https://hooks.example:99999/', query: '*:*'`, hookURLRule},
+	{v1alpha1.WebhookKind, `url: 'https://hooks.example:65535/', query: '*:*'`, ""},
 	{v1alpha1.WebhookKind, hookSpec + `, propertyRef: {name: default, namespace: other}`, hookHomeRule},
 	{v1alpha1.WebhookKind, hookSpec + `, existingSecret: {name: A, key: secret}`, existingRule},
 	{v1alpha1.WebhookKind, hookSpec + `, existingSecret: {name: mine, key: secret}, rotation: {every: 720h, overlap: 1h}`, rotatedRule},

@@ -42,7 +42,7 @@ type WebhookSpec struct {
 	// url receives the deliveries, as POST requests. The scheme must be https. The server accepts http, and hosts with private addresses,
 	// only if its flag --webhook-allow-host permits them. Everyone who can read the object can read the URL.
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.contains('@') && !self.contains('#')",message="url must be an absolute http or https URL without a user, an @ or a fragment"
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.contains('@') && !self.contains('#') && (url(self).getPort() == '' || int(url(self).getPort()) >= 1 && int(url(self).getPort()) <= 65535)",message="url must be an absolute http or https URL without a user, an @ or a fragment, and with a port from 1 to 65535 if it has one"
 	URL string `json:"url"`
 
 	// filterRef selects the items of a ContentFilter. Set either filterRef or query.

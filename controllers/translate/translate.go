@@ -7,6 +7,7 @@ package translate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -295,6 +296,10 @@ func Webhook(install string, o *v1alpha1.Webhook) (library.Definition, []query.W
 		return d, nil, nil
 	}
 	q, err := query.ParseFor(w.Query, query.Public)
+	if private, ok := errors.AsType[*query.ForbiddenFieldError](err); ok {
+		// The message of this error tells callers of the API which token they need.
+		err = fmt.Errorf("field %.100q is private: use only public fields, because deliveries must not depend on private data", private.Field)
+	}
 	if err != nil {
 		return d, nil, &SpecError{v1alpha1.ReasonInvalidQuery, "spec.query", err}
 	}
