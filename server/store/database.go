@@ -187,7 +187,7 @@ func (d *database) settings(o Options) *pebble.Options {
 		s.Levels[i].IndexBlockSize = 256 << 10
 	}
 	// Pebble compresses all levels with Zstandard at level 3. Its predefined settings compress the upper levels less. But an import appends, and
-	// Pebble moves a table to a lower level without writing it again if no table there overlaps with it. With these settings, most items of a
+	// Pebble moves a table to a lower level without writing it again if no table there overlaps with it. With those settings, most items of a
 	// large store would therefore stay as they were compressed first. An import takes the same time. The update of an item that is not in the
 	// cache takes about 80 µs longer than without Zstandard, because a block is decompressed. In a build without cgo, half of this is the
 	// decoder, which Pebble creates for each block.

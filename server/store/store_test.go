@@ -811,7 +811,9 @@ func filesWith(t *testing.T, dir, text string) []string {
 		}
 		content, err := os.ReadFile(path)
 		if err == nil && isTable(path) {
-			content, err = tableContent(path)
+			var unpacked []byte
+			unpacked, err = tableContent(path)
+			content = append(content, unpacked...)
 		}
 		if bytes.Contains(content, []byte(text)) {
 			files = append(files, d.Name())
