@@ -2,7 +2,6 @@ package parity
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,19 +70,15 @@ func (w *whole) fill(ctx context.Context, docs []document) error {
 
 // search returns every match in the given order, without scores, because a library returns no scores.
 func (w *whole) search(ctx context.Context, n query.Node, order query.Order) ([]hit, error) {
-	r := library.Read{Property: corpusProperty, Audience: query.Private, Query: n, Order: order, Limit: read, Now: w.now}
+	r := library.Read{Property: corpusProperty, Audience: query.Private, Query: n, Order: order, Limit: read, OnlyIDs: true, Now: w.now}
 	var hits []hit
 	for {
 		page, err := w.Read(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		var items []struct{ ID int64 }
-		if err := json.Unmarshal([]byte("["+string(page.Items)+"]"), &items); err != nil {
-			return nil, fmt.Errorf("read a page: %w", err)
-		}
-		for _, it := range items {
-			hits = append(hits, hit{id: it.ID})
+		for _, id := range page.IDs {
+			hits = append(hits, hit{id: int64(id)})
 		}
 		if page.Next == "" {
 			if int64(len(hits)) != page.Total {

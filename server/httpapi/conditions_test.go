@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -79,6 +80,10 @@ func TestConditions(t *testing.T) {
 		{[]string{"If-Unmodified-Since", after}, holds},
 		{[]string{"If-Unmodified-Since", "yesterday"}, holds},
 		{[]string{"If-Unmodified-Since", before, "If-Match", `"TAG"`}, holds},
+	}
+	if os.Getenv("VITRINE_TEST_LIBRARY") == "opensearch" {
+		// Each write needs a new library, which takes a second on OpenSearch. The syntax of conditions does not depend on the library.
+		cases = slices.DeleteFunc(cases, func(c condition) bool { return c.status == holds && len(c.headers) > 0 && c.headers[1] != `"TAG"` })
 	}
 	for name, of := range conditionals {
 		t.Run(name, func(t *testing.T) {

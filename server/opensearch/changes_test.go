@@ -254,6 +254,7 @@ func TestFollowersOfSlowWrites(t *testing.T) {
 // TestFollowersOfNodes checks that followers miss no change when the node with the primary shard is killed while they follow, and that they
 // keep their positions.
 func TestFollowersOfNodes(t *testing.T) {
+	t.Parallel()
 	c := nodetest.NewCluster(t, 3, "512m")
 	r := onCluster(t, c, 2, Options{})
 	apply(t, r[0], agreedDefinitions()[0])

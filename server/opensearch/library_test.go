@@ -51,6 +51,7 @@ func openOptions(t *testing.T, dir string, adjust func(*Options)) *Library {
 }
 
 func TestLibrary(t *testing.T) {
+	t.Parallel()
 	nodetest.URLs(t)
 	librarytest.Run(t, func(t *testing.T, dir string, clock func() time.Time) library.Library {
 		t.Helper()

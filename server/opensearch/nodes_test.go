@@ -170,20 +170,21 @@ func storm(t *testing.T, replicas []*Library, first, last item.ID, disturb func(
 // TestNodes runs a library on three nodes. It kills the node with the primary shard, and it suspends that node for some time. In both
 // cases, no acknowledged write may be lost, and no restart may be necessary.
 func TestNodes(t *testing.T) {
+	t.Parallel()
 	c := nodetest.NewCluster(t, 3, "512m")
 	r := onCluster(t, c, 2, Options{})
 	apply(t, r[0], agreedDefinitions()[0])
 	awaitCopies(t, r[0])
 
 	victim := primary(t, c, r[0], r[0].names.Items(shop))
-	storm(t, r, 1, 10_000, func() { c.Kill(victim) })
+	storm(t, r, 1, 4_000, func() { c.Kill(victim) })
 	apply(t, r[1], accessToken(1))
 	c.Restart(victim)
 	awaitCopies(t, r[0])
 
 	victim = primary(t, c, r[0], r[0].names.Definitions())
 	var resume func()
-	storm(t, r, 10_001, 15_000, func() { resume = c.Suspend(victim) })
+	storm(t, r, 4_001, 6_000, func() { resume = c.Suspend(victim) })
 	apply(t, r[0], accessToken(2))
 	resume()
 	awaitCopies(t, r[0])
@@ -191,7 +192,7 @@ func TestNodes(t *testing.T) {
 		if d, err := l.Definition(t.Context(), accessToken().Owner); err != nil || d.Token.Values[0].Digest[0] != 2 {
 			t.Errorf("the token: %+v, %v", d.Token, err)
 		}
-		if s := l.State(t.Context()); !s.Ready || s.Problem != "" || s.Items != 15_000 {
+		if s := l.State(t.Context()); !s.Ready || s.Problem != "" || s.Items != 6_000 {
 			t.Errorf("state %+v", s)
 		}
 	}
