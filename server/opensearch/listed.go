@@ -21,6 +21,8 @@ type listed struct {
 	listing  library.Listing
 	order    translate.Order
 	sections []object
+	// onlyIDs omits the documents of the hits.
+	onlyIDs bool
 }
 
 // listed translates the order and the sections of a listing for OpenSearch.
@@ -185,6 +187,9 @@ func (s *listed) search(ctx context.Context, i int, after []any, from, size int)
 	}
 	if size > 0 {
 		body["sort"] = s.order.Sorts()
+	}
+	if s.onlyIDs {
+		body["stored_fields"] = "_none_" // the sort values contain the id
 	}
 	switch {
 	case size == 0:

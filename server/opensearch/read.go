@@ -30,6 +30,7 @@ func (l *Library) read(ctx context.Context, v *view, r library.Read, listing lib
 	if err != nil {
 		return nil, err
 	}
+	s.onlyIDs = r.OnlyIDs
 	found, err := s.page(ctx, r)
 	if err != nil {
 		return nil, err
