@@ -28,10 +28,11 @@ WALKS := bin/walks
 BENCH := $(GO) -C hack/bench test -run '^$$' -bench . -benchtime 1x -timeout 0
 walk = VITRINE_WALK=1 exec $(WALKS) -test.run '^TestWalks$$' -test.timeout 90m -ginkgo.v -ginkgo.no-color -ginkgo.label-filter
 
+# Tests of server/opensearch that only compare answers. The race detector would make them five times as slow.
 COMPARISONS := ^(TestAgreement|TestFacetsAgree)$$
 
 .DEFAULT_GOAL := help
-.PHONY: help run smoke gitops walk-programs gitops-programs test browser e2e bin/e2e parity lucene opensearch s3 clients judges scale bench growth cluster verify generate site format lint prose build image manifest chart release samples assets \
+.PHONY: help run smoke gitops walk-programs gitops-programs test browser e2e bin/e2e parity lucene opensearch opensearch-interface opensearch-others s3 clients judges scale bench growth cluster verify generate site format lint prose build image manifest chart release samples assets \
 	install uninstall deploy undeploy manifests fmt vet docker-build docker-push test-e2e clean $(LOCALRUN) $(WALKS)
 
 help: ## list the targets
@@ -68,10 +69,15 @@ lucene: ## compare the regular expressions that are sent to OpenSearch with all 
 opensearch: ## test the library on OpenSearch with a real cluster: the one at OPENSEARCH_URL, otherwise a node that each package starts, which needs a JDK
 	@# Download and compile OpenSearch before the time limits of the tests begin. Without a JDK, the tests say what is missing.
 	@$(GO) run ./hack/opensearch --nodes 0 || true
-	@# Some tests only compare answers, in one goroutine. The race detector would make them five times as slow.
 	VITRINE_OPENSEARCH=1 $(GO) test -race ./server/opensearch/... -count=1 -timeout 30m -parallel 3 -skip '$(COMPARISONS)'
-	VITRINE_OPENSEARCH=1 $(GO) test ./server/opensearch -count=1 -timeout 10m -run '$(COMPARISONS)'
+	@# The tests of the interface wait for half of the time, so the others run beside them.
+	@exec $(MAKE) --no-print-directory -j 2 opensearch-interface opensearch-others
+
+opensearch-interface:
 	VITRINE_OPENSEARCH=1 VITRINE_TEST_LIBRARY=opensearch $(GO) test ./server/httpapi ./server/transfer -count=1 -timeout 30m
+
+opensearch-others:
+	VITRINE_OPENSEARCH=1 $(GO) test ./server/opensearch -count=1 -timeout 20m -run '$(COMPARISONS)'
 	@assets=$$($(GO) -C hack/controlplane run . assets) && export KUBEBUILDER_ASSETS="$$assets" VITRINE_OPENSEARCH=1 && set -x && \
 	$(GO) test ./cmd/vitrine -count=1 -timeout 10m -run 'OpenSearch|Replicas|Migrate' && \
 	exec $(GO) -C hack/install test ./permissions -count=1 -timeout 10m -run Replica
