@@ -34,6 +34,7 @@ const pressedChips = `[...document.querySelectorAll('.chipbar [aria-pressed=true
 
 // TestChips narrows the wall by clicks alone, and opens queries that were written by hand.
 func TestChips(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	b := startBrowser(t, s).logIn(t)
@@ -119,6 +120,7 @@ func TestChips(t *testing.T) {
 
 // TestLinksOfAnItem follows the links of an item to the items with the same author, platform and place.
 func TestLinksOfAnItem(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
@@ -145,6 +147,7 @@ func TestLinksOfAnItem(t *testing.T) {
 
 // TestNearMisses lists the items that a query does not find. Items that fail only one clause come first.
 func TestNearMisses(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
@@ -176,6 +179,7 @@ func TestNearMisses(t *testing.T) {
 
 // TestOldItems checks that the wall marks its items while the query in the bar has an error.
 func TestOldItems(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
 	tab.open("wall?q=beach")

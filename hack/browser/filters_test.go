@@ -57,6 +57,7 @@ const settled = `document.querySelector('tbody') && [...document.querySelectorAl
 // TestRejectedFilter checks that the list of filters, the wall of the filter and the navigation show that a manifest is rejected, while the
 // server serves the earlier one.
 func TestRejectedFilter(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	axe := axeScript(t)
 	s, write := withFilter(t, "query: beach")
@@ -98,6 +99,7 @@ func TestRejectedFilter(t *testing.T) {
 
 // TestFilterURL checks the URL, the command and the view of READ-ONLY tokens in the dialog of a filter.
 func TestFilterURL(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	axe := axeScript(t)
 	s, _ := withFilter(t, "query: beach, readAccess: ReadOnly")
@@ -129,6 +131,7 @@ func TestFilterURL(t *testing.T) {
 
 // TestAdopt checks that the exported manifest of a filter that was created over HTTP takes the filter over, so that its URL stays the same.
 func TestAdopt(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	dir := t.TempDir()
 	s := startServer(t, dir)
@@ -156,6 +159,7 @@ func TestAdopt(t *testing.T) {
 // TestManyFilters checks that the list of a thousand filters shows the first ones while it loads the others. It counts the items of the
 // filters whose rows are almost visible, a few at a time, and says why it could not count.
 func TestManyFilters(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	dir := t.TempDir()
 	const filters = 1000
@@ -221,6 +225,7 @@ func TestManyFilters(t *testing.T) {
 // TestFilterActions checks that all actions of the list of filters are visible without horizontal scrolling, also at 200 percent zoom, which
 // makes a screen half as wide.
 func TestFilterActions(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	axe := axeScript(t)
 	s, _ := withFilter(t, "query: '"+strings.Repeat("beach OR ", 30)+"tram'")
@@ -245,6 +250,7 @@ func TestFilterActions(t *testing.T) {
 // TestReviewerLink checks that the link of a draft opens the same comparison in another browser, including values that the draft has
 // cleared, and that the list of filters shows the drafts of this browser.
 func TestReviewerLink(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	axe := axeScript(t)
 	s, _ := withFilter(t, "query: 'approval_status:app', favoriteTag: {namespace: marketer_tags, key: hero}, readAccess: ReadOnly")
@@ -294,6 +300,7 @@ func TestReviewerLink(t *testing.T) {
 
 // TestDiffLink checks that the link of vitrine diff opens the comparison of the served filter with the manifest.
 func TestDiffLink(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s, _ := withFilter(t, "query: 'approval_status:app', favoriteTag: {namespace: marketer_tags, key: hero}")
 	file := filepath.Join(t.TempDir(), "mine.yaml")

@@ -20,6 +20,7 @@ import (
 
 // TestJobs performs the main task of each page on the sample content, once by mouse alone and once by keyboard alone.
 func TestJobs(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	b := startBrowser(t, s)
@@ -265,6 +266,7 @@ func exportByKeyboard(tab *tab) {
 // TestNarrowedFilter creates a filter from the wall of another filter. It checks that the new query combines the query of that filter with
 // the query in the query bar. It also checks the message of a wall that lists the items outside of the result when there are none.
 func TestNarrowedFilter(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	type filter struct {
@@ -307,6 +309,7 @@ func TestNarrowedFilter(t *testing.T) {
 // TestCreateOverHTTP creates a filter without a manifest, with the default order of the editor. It checks that Undo deletes the filter, but
 // not if another user has changed it in the meantime.
 func TestCreateOverHTTP(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
@@ -343,6 +346,7 @@ func TestCreateOverHTTP(t *testing.T) {
 
 // TestFilterNameAgain checks that the wall requests the name of its filter again after a failed request.
 func TestFilterNameAgain(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
 	tab.open("filters")
@@ -356,6 +360,7 @@ func TestFilterNameAgain(t *testing.T) {
 
 // TestOtherOrder checks that the text field for an order stays open while the user changes the query.
 func TestOtherOrder(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 1280, 800, "light")
 	tab.open("wall")
@@ -377,6 +382,7 @@ func TestOtherOrder(t *testing.T) {
 
 // TestTagWithColon checks that the console splits a tag at its last colon, as the server does.
 func TestTagWithColon(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
@@ -403,6 +409,7 @@ func TestTagWithColon(t *testing.T) {
 
 // TestFindInURL checks that the URL of a page with a table contains the text that the user searches for in the table.
 func TestFindInURL(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
 	for page, text := range map[string]string{"filters": "summer", "tags": "hero"} {
@@ -418,6 +425,7 @@ func TestFindInURL(t *testing.T) {
 
 // TestPicturesOff checks that the console loads nothing from other sites while the user has turned off pictures.
 func TestPicturesOff(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	s.bulk(t, `{"id":700002,"approval_status":"pen","created_on":"2026-01-01T00:00:00Z","content":{"content_type":"video","media":{"mediatype":"video","original_url":"https://media.example.com/v.mp4","media_urls":{"large_image":"https://media.example.com/l.jpg","medium_image":"https://media.example.com/m.jpg","small_image":"https://media.example.com/s.jpg"}}}}`+"\n")
@@ -437,6 +445,7 @@ func TestPicturesOff(t *testing.T) {
 
 // TestManyIDs checks that the page lists only the first IDs of a tag, and says that there are more.
 func TestManyIDs(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	ids := make([]string, 150)
 	for i := range ids {
@@ -454,6 +463,7 @@ func TestManyIDs(t *testing.T) {
 
 // TestNarrowKeys checks that the mouse can open the list of keyboard shortcuts on a narrow screen.
 func TestNarrowKeys(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	tab := startBrowser(t, startServer(t)).logIn(t).tab(t, 360, 740, "light")
 	tab.open("filters")

@@ -15,6 +15,7 @@ const overlaps = `const overlaps = (a, b) => a.left < b.right - 0.5 && b.left < 
 
 // TestMarksCoverNoText checks that the marks of a text item, such as the star of a featured item, do not cover its text.
 func TestMarksCoverNoText(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	var lines strings.Builder
@@ -51,6 +52,7 @@ func TestMarksCoverNoText(t *testing.T) {
 
 // TestPhone checks the controls on a narrow screen: none covers another one, and decisions are large enough for a finger.
 func TestPhone(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	s.queue(t, 3)
@@ -74,6 +76,7 @@ func TestPhone(t *testing.T) {
 
 // TestBrokenPicture checks that a text replaces a picture that cannot be loaded.
 func TestBrokenPicture(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	b := startBrowser(t, s).logIn(t)
@@ -89,6 +92,7 @@ func TestBrokenPicture(t *testing.T) {
 
 // TestTextItem checks that the details of an item without media do not show the placeholder that the API uses for their URL.
 func TestTextItem(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	res := s.send(t, "POST", "/v2/content/", `{"content_type":"text","caption":"The first tram"}`)
@@ -107,6 +111,7 @@ func TestTextItem(t *testing.T) {
 
 // TestLastChanged checks that the wall can list first what a caller changed last.
 func TestLastChanged(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	var lines strings.Builder
@@ -132,6 +137,7 @@ func TestLastChanged(t *testing.T) {
 
 // TestTables checks the rows of tables and the search field above them.
 func TestTables(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	tab := startBrowser(t, startServer(t)).logIn(t).tab(t, 1280, 800, "light")
 	for _, page := range []string{"filters", "tags"} {
@@ -163,6 +169,7 @@ func TestTables(t *testing.T) {
 
 // TestFindFilterByUUID checks that the search finds a filter by its whole UUID, but not by a part that happens to be the name of another.
 func TestFindFilterByUUID(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	var list struct {
@@ -182,6 +189,7 @@ func TestFindFilterByUUID(t *testing.T) {
 // TestDefaultObjectName checks that the manifest of a filter without a name is named after its query, and that different queries without a
 // usable word, or with the same long beginning, lead to different names.
 func TestDefaultObjectName(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	tab := startBrowser(t, startServer(t)).logIn(t).tab(t, 1280, 800, "light")
 	tab.open("filters/edit?tab=manifest&q=beach+AND+sunset")

@@ -42,6 +42,7 @@ func (tab *tab) shownManifest() string {
 
 // TestYAML checks that the YAML of the console means the same as the JSON from which the console makes it.
 func TestYAML(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	tab := startBrowser(t, startServer(t)).logIn(t).tab(t, 800, 600, "light")
 	tab.open("wall")
@@ -75,6 +76,7 @@ func TestYAML(t *testing.T) {
 
 // TestExportItems exports items as a Tag and as an ActivateUnit, by their IDs and by a query.
 func TestExportItems(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	axe := axeScript(t)
 	tab := startBrowser(t, startServer(t, "--samples")).logIn(t).tab(t, 390, 844, "light")
@@ -138,6 +140,7 @@ func TestExportItems(t *testing.T) {
 
 // TestExportTag exports a tag that was set over HTTP, and checks that only such tags can be exported.
 func TestExportTag(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	s.queue(t, 3)
@@ -162,6 +165,7 @@ func TestExportTag(t *testing.T) {
 // TestProposals checks the pages of the Git hosts, that a manifest that does not fit into the URL is in the clipboard, and that the manifest
 // of a changed filter keeps what the console cannot edit.
 func TestProposals(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	dir := t.TempDir()
 	property := "apiVersion: vitrine.dev/v1alpha1\nkind: Property\nmetadata: {name: fair, namespace: shop}\nspec: {displayName: Fair, source: {repository: 'https://github.com/fair/content', path: content/fair}}\n" +

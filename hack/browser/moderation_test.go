@@ -141,6 +141,7 @@ func (tab *tab) current() int {
 
 // TestOtherModerator checks that the queue shows what another user has decided, and skips it.
 func TestOtherModerator(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	s.queue(t, 8)
@@ -170,6 +171,7 @@ func TestOtherModerator(t *testing.T) {
 // TestRequiredReason checks that the console asks for a reason for each rejection if the property requires one, on all pages, that an undo
 // needs none, and that the history shows the reasons.
 func TestRequiredReason(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	dir := t.TempDir()
 	property := "apiVersion: vitrine.dev/v1alpha1\nkind: Property\nmetadata: {name: strict, namespace: shop}\nspec: {displayName: Strict, moderation: {rejectionReason: Required}}\n" +
@@ -242,6 +244,7 @@ func TestRequiredReason(t *testing.T) {
 
 // TestOptionalReason checks that a moderator can give a reason that the property does not require.
 func TestOptionalReason(t *testing.T) {
+	t.Parallel()
 	atLatencies(t, 3, func(t *testing.T, tab *tab, s *server, _ *relay) {
 		tab.keys("r")
 		tab.waitText(".toast", "Rejected: 1 item")
@@ -259,6 +262,7 @@ func TestOptionalReason(t *testing.T) {
 
 // TestRange checks that a range begins at the current item, and that a decision on items that have a decision needs a confirmation.
 func TestRange(t *testing.T) {
+	t.Parallel()
 	atLatencies(t, 20, func(t *testing.T, tab *tab, s *server, _ *relay) {
 		tab.keys("aaaaa")
 		tab.withShift(kb.ArrowRight)
@@ -323,6 +327,7 @@ func TestRange(t *testing.T) {
 
 // TestConflict checks that a decision and its undo change nothing if another user has changed the item in the meantime.
 func TestConflict(t *testing.T) {
+	t.Parallel()
 	atLatencies(t, 6, func(t *testing.T, tab *tab, s *server, r *relay) {
 		tab.deafen(r)
 		s.patch(t, 0, `{"approval_status":"app"}`)
@@ -407,6 +412,7 @@ func TestConflict(t *testing.T) {
 // TestConflictBeforeUndo checks that an undo that waited for a decision ends with this decision: If another user has changed the item, the
 // user cannot undo the earlier decision any more.
 func TestConflictBeforeUndo(t *testing.T) {
+	t.Parallel()
 	atLatencies(t, 3, func(t *testing.T, tab *tab, s *server, r *relay) {
 		tab.deafen(r)
 		tab.keys("a")
@@ -436,6 +442,7 @@ func TestConflictBeforeUndo(t *testing.T) {
 
 // TestNoKeyIsLost checks that every key decides, even while requests are in progress, and that leaving the page loses no decision.
 func TestNoKeyIsLost(t *testing.T) {
+	t.Parallel()
 	atLatencies(t, 30, func(t *testing.T, tab *tab, s *server, r *relay) {
 		tab.keys(strings.Repeat("ar", 10))
 		if r.latency() > 0 {
@@ -500,6 +507,7 @@ func TestNoKeyIsLost(t *testing.T) {
 
 // TestLostResponse checks that the console finds out whether the server has saved a decision if the connection breaks before the response.
 func TestLostResponse(t *testing.T) {
+	t.Parallel()
 	atLatencies(t, 3, func(t *testing.T, tab *tab, s *server, r *relay) {
 		tab.allowed = append(tab.allowed, "net::ERR")
 		var times atomic.Int32
@@ -526,6 +534,7 @@ func TestLostResponse(t *testing.T) {
 
 // TestHeldKey checks that a key decides once, however long the user holds it.
 func TestHeldKey(t *testing.T) {
+	t.Parallel()
 	atLatencies(t, 30, func(t *testing.T, tab *tab, s *server, _ *relay) {
 		for _, key := range "arfz" {
 			tab.press(key, 0, 15)
@@ -564,6 +573,7 @@ func TestHeldKey(t *testing.T) {
 
 // TestProgress checks the numbers of the queue on each of its pages, the end of the queue, and what undo shows.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	atLatencies(t, 104, func(t *testing.T, tab *tab, s *server, r *relay) {
 		shows := func(text string) {
 			t.Helper()

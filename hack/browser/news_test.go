@@ -40,6 +40,7 @@ func (tab *tab) setHidden(hidden bool) {
 // TestNewItems checks that the wall says how many items are new, shows them when the user asks for them, and shows what others have changed in
 // place: the items and the focus stay where they are.
 func TestNewItems(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	s.queue(t, 40)
@@ -79,6 +80,7 @@ func TestNewItems(t *testing.T) {
 
 // TestOwnDecisions checks that the page counts no decision of its user as new.
 func TestOwnDecisions(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	s.queue(t, 120)
@@ -110,6 +112,7 @@ func TestOwnDecisions(t *testing.T) {
 
 // TestHiddenTab checks that a hidden page does not wait for changes, and later shows what it has missed.
 func TestHiddenTab(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	s.queue(t, 3)
@@ -143,6 +146,7 @@ func TestHiddenTab(t *testing.T) {
 // TestChangedFilter checks what the wall does if a filter changes: it shows the new list if nothing moves under the user, and otherwise says
 // that the list has changed.
 func TestChangedFilter(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	s.queue(t, 9)

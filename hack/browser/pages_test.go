@@ -32,6 +32,7 @@ var pages = []struct{ name, path, complete string }{
 // TestAccessibility checks every page with axe-core, with the light and the dark theme, on a wide and a narrow screen. It also checks that
 // no page needs horizontal scrolling.
 func TestAccessibility(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	axe := axeScript(t)
 	s := startServer(t, "--samples")
@@ -130,6 +131,7 @@ var hostile = []string{
 
 // TestHostileItems shows items whose texts and URLs attack the page. It visits all places that show data of items.
 func TestHostileItems(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t)
 	var lines strings.Builder

@@ -226,6 +226,7 @@ func (v *visitor) refused(returned url.Values, message string) {
 
 // TestPeople logs people in through the provider, without a page.
 func TestPeople(t *testing.T) {
+	t.Parallel()
 	for name, settings := range map[string]map[string]any{"claims from UserInfo": nil, "claims in the ID token": {"claimsInIDToken": true}} {
 		t.Run(name, func(t *testing.T) {
 			s, p, write := withProvider(t, settings)
@@ -296,6 +297,7 @@ func (s *server) visitorReturns(t *testing.T, user string) url.Values {
 
 // TestForgedLogins checks that the server refuses a login whose response is forged, or is not valid.
 func TestForgedLogins(t *testing.T) {
+	t.Parallel()
 	s, p, _ := withProvider(t, map[string]any{"claimsInIDToken": true})
 	valid := func() { p.set(t, `{"skew": 0, "forged": {}, "stranger": false}`) }
 	for name, c := range map[string]struct{ provider, message string }{
@@ -369,6 +371,7 @@ func mustParse(text string) *url.URL {
 // TestProviderDown checks that the server starts and accepts tokens while the provider does not respond, and that people can log in as soon
 // as it does.
 func TestProviderDown(t *testing.T) {
+	t.Parallel()
 	gate(t)
 	address, at := freeAddress(t), freeAddress(t)
 	s, _ := withTokens(t, subjects, oidcFlags(t, address, "http://"+at)...)
@@ -393,6 +396,7 @@ func TestProviderDown(t *testing.T) {
 
 // TestProviderCertificate checks that the server trusts a provider only if it knows its certificate authority.
 func TestProviderCertificate(t *testing.T) {
+	t.Parallel()
 	gate(t)
 	authority := httptest.NewUnstartedServer(nil)
 	authority.StartTLS()
@@ -436,6 +440,7 @@ func (tab *tab) atProvider(user string) {
 
 // TestPeoplePages logs people in through the pages of the console and of the provider.
 func TestPeoplePages(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	axe := axeScript(t)
 	s, p, write := withProvider(t, nil)

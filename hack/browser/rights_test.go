@@ -48,6 +48,7 @@ func (tab *tab) openQueue() {
 
 // TestModerator checks the console with a token that only moderates pending items. Each decision moves its item out of the scope.
 func TestModerator(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	axe := axeScript(t)
 	s, _ := withTokens(t, map[string]string{"moderator": moderator})
@@ -158,6 +159,7 @@ func TestModerator(t *testing.T) {
 
 // TestTagger checks the moderation page with a token that only tags items, and that other limited tokens cannot open it.
 func TestTagger(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	axe := axeScript(t)
 	s, _ := withTokens(t, map[string]string{
@@ -206,6 +208,7 @@ func TestTagger(t *testing.T) {
 // TestNarrowedSession checks that a session whose token loses an action reports it with the next decision, keeps the item selected, and
 // shows the buttons of the remaining actions on the next page.
 func TestNarrowedSession(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s, change := withTokens(t, map[string]string{"helper": "allow: [Moderate, Tag]"})
 	s.queue(t, 3)

@@ -13,6 +13,7 @@ import (
 
 // TestSelection decides on items of the wall: on a selection, by mouse and by keyboard, and on the item in the dialog.
 func TestSelection(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	b := startBrowser(t, s).logIn(t)

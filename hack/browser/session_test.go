@@ -64,6 +64,7 @@ func (tab *tab) frames() {
 
 // TestLateAnswer checks that a late response to an older query does not replace the response to a newer query.
 func TestLateAnswer(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
 	for page, queue := range map[string]string{"wall": "", "moderation": "approval_status:pen AND "} {
@@ -89,6 +90,7 @@ func TestLateAnswer(t *testing.T) {
 // TestLateEnd checks that the page shows only one login form if the server rejects several concurrent requests because the session has
 // ended.
 func TestLateEnd(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	r := &relay{latency: func() time.Duration { return 0 }, log: &writeLog{}}
 	r.deaf.Store(true) // otherwise, the page can learn of the end before the test presses a key
@@ -134,6 +136,7 @@ func (s *server) code(t *testing.T) string {
 
 // TestLoginLink checks that a link with a code works only for the login page, and logs in only after the user has confirmed.
 func TestLoginLink(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	b := startBrowser(t, s)
@@ -156,6 +159,7 @@ func TestLoginLink(t *testing.T) {
 
 // TestOtherSession checks that a page does not use a session that another tab has begun.
 func TestOtherSession(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	b := startBrowser(t, s).logIn(t)
@@ -178,6 +182,7 @@ func TestOtherSession(t *testing.T) {
 
 // TestUndoOfOthers checks that Undo does not overwrite a later decision of another user.
 func TestUndoOfOthers(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	b := startBrowser(t, s).logIn(t)
@@ -225,6 +230,7 @@ func TestUndoOfOthers(t *testing.T) {
 // TestFailedDecision checks a decision on two items that fails for one of them. That item must stay selected, and the decision must apply
 // to the other item.
 func TestFailedDecision(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	tab := startBrowser(t, s).logIn(t).tab(t, 1280, 800, "light")
@@ -244,6 +250,7 @@ func TestFailedDecision(t *testing.T) {
 
 // TestSpace checks that the space bar activates the focused control of the moderation page, and not a shortcut.
 func TestSpace(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	b := startBrowser(t, startServer(t, "--samples")).logIn(t)
 	tab := b.tab(t, 1280, 800, "light")
@@ -260,6 +267,7 @@ func TestSpace(t *testing.T) {
 // TestReadOnly checks that the console sends no request that the API rejects for a READ-ONLY session. A rejected request makes the test
 // fail, because the browser logs it.
 func TestReadOnly(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	b := startBrowser(t, s).logInWith(t, s.tokens["storefront"])
@@ -293,6 +301,7 @@ func TestReadOnly(t *testing.T) {
 
 // TestOldLink checks the message for a login link whose code is no longer valid.
 func TestOldLink(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	b := startBrowser(t, startServer(t))
 	tab := b.tab(t, 1280, 800, "light")

@@ -38,6 +38,7 @@ func (p *person) picks(text string) {
 
 // TestTasks performs ten tasks of a person who does not know the query language. Each needs at most 8 actions.
 func TestTasks(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	s := startServer(t, "--samples")
 	b := startBrowser(t, s).logIn(t)

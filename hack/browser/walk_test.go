@@ -183,6 +183,7 @@ func intents(t *testing.T, keys []pressed) []*intent {
 //     changed the item.
 //   - At the end, the items are as these changes leave them.
 func TestRandomWalk(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	if *seed == 0 {
 		*seed = rand.Uint64()

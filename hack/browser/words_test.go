@@ -10,6 +10,7 @@ import (
 
 // TestWords finds items by words of people who do not know the query language.
 func TestWords(t *testing.T) {
+	t.Parallel()
 	browserPath(t)
 	axe := axeScript(t)
 	s := startServer(t, "--samples")
