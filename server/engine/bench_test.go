@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -253,6 +254,39 @@ func BenchmarkStoredItems(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkRebuild measures the first start after a restore, which builds all segments from the store. The number of segments grows with the
+// number of items, as with the usual limits of a segment and millions of items.
+func BenchmarkRebuild(b *testing.B) {
+	const perFile = 2048
+	corpus := sample.NewLibrary()
+	for _, files := range []int{8, 32, 128} {
+		b.Run(fmt.Sprintf("%d_files", files), func(b *testing.B) {
+			l := sampleLibrary(b, corpus, perFile*files)
+			for b.Loop() {
+				b.StopTimer()
+				dir := filepath.Join(b.TempDir(), "copy")
+				if _, err := l.Checkpoint(b.Context(), dir); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				restored, err := Open(Options{Dir: dir, sealDocs: perFile, patience: time.Hour})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if s := restored.State(b.Context()); !s.Ready {
+					b.Fatal(s.Problem)
+				}
+				b.StopTimer()
+				if err := restored.Close(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*perFile*files), "ns/item")
+		})
+	}
 }
 
 // BenchmarkRanked measures a read of the first page by relevance, with empty caches, for each kind of query.

@@ -70,7 +70,7 @@ func (x *Index) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.replay(ctx, changed, min(m.Version+1, x.loaded), "read the last changes again")
+	return x.replay(ctx, changed, len(changed), min(m.Version+1, x.loaded), "read the last changes again")
 }
 
 // isLost reports whether an error of opening a file means that the file is missing or damaged.
@@ -90,6 +90,7 @@ func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 	for _, id := range changed {
 		known[id] = true
 	}
+	indexed := len(changed)
 	for id, err := range x.o.Store.ItemIDs(ctx, x.o.Property, 1) {
 		if err != nil {
 			return fmt.Errorf("list the items: %w", err)
@@ -101,7 +102,7 @@ func (x *Index) rebuildLost(ctx context.Context, m manifest) error {
 	if len(changed) > 0 {
 		x.counters.rebuilt.Add(1)
 	}
-	return x.replay(ctx, changed, min(m.Version+1, x.loaded), "rebuild the index from the store")
+	return x.replay(ctx, changed, indexed, min(m.Version+1, x.loaded), "rebuild the index from the store")
 }
 
 const (
@@ -111,9 +112,10 @@ const (
 	sayEvery = 5 * time.Second
 )
 
-// replay indexes the current state of items in the store. It seals segments when memory is full. since is the first batch that the
-// manifest does not cover. `what` is the text of the log message.
-func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what string) error {
+// replay indexes the current state of items in the store. The segments may contain the first `indexed` of them, and contain no live version
+// of the others. It seals segments when memory is full. since is the first batch that the manifest does not cover. `what` is the text of
+// the log message.
+func (x *Index) replay(ctx context.Context, ids []item.ID, indexed int, since uint64, what string) error {
 	began := time.Now()
 	said := began
 	done := 0
@@ -127,8 +129,10 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, since uint64, what st
 		}
 		changes := make([]change, len(chunk))
 		for i, id := range chunk {
-			// The segments may contain earlier versions of the item, and it is unknown whether they must be erased, so all of them are erased.
-			changes[i] = change{id: id, item: items[i], existed: true, erase: true}
+			// It is unknown whether the earlier versions in the segments must be erased, so all of them are erased. Files with dead documents
+			// are already marked. Do not look for other items: the time would grow with the square of the number of items, because no files
+			// are merged during a load.
+			changes[i] = change{id: id, item: items[i], existed: done+i < indexed, erase: true}
 		}
 		next, err := x.apply(x.current.Load(), x.o.Store.Version(), since, changes)
 		if err != nil {
