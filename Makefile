@@ -20,7 +20,7 @@ MODULES := . $(patsubst %/go.mod,%,$(filter-out hack/tools/%,$(sort $(wildcard h
 # Packages with goroutines, which make test runs only under the race detector. cmd/vitrine is not in this list, because its tests set memory
 # limits, and the detector alone needs more memory. make opensearch runs server/opensearch under the detector. Their tests start in this order.
 # The longest come first, so that both processors are busy until the end.
-RACE := ./controllers/... ./server/engine/... ./server/httpapi/... ./server/store/... ./internal/... ./server/client/... ./server/console/... ./server/flight/... ./server/library/... ./server/reference/...
+RACE := ./controllers/... ./server/engine ./server/engine/index ./server/engine/read ./server/engine/search ./server/httpapi/... ./server/store/... ./internal/... ./server/client/... ./server/console/... ./server/flight/... ./server/library/... ./server/reference/...
 # make must be the direct parent of these programs, without a shell or the go command in between, because they stop everything when make is
 # killed.
 LOCALRUN := bin/localrun
