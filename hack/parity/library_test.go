@@ -78,7 +78,7 @@ func (w *whole) search(ctx context.Context, n query.Node, order query.Order) ([]
 			return nil, err
 		}
 		for _, id := range page.IDs {
-			hits = append(hits, hit{id: int64(id)})
+			hits = append(hits, hit{id: id})
 		}
 		if page.Next == "" {
 			if int64(len(hits)) != page.Total {
