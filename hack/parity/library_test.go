@@ -25,7 +25,7 @@ const corpusProperty = library.PropertyID("parity/corpus")
 const (
 	// written is the number of items in one call of Write, and read is the number of items on one page.
 	written = 500
-	read    = 10_000
+	read    = 2000
 )
 
 // newOpenSearch returns the library on OpenSearch with the items of the corpus. prefix is the prefix of its indices.
