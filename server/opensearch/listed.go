@@ -225,9 +225,10 @@ func (s *listed) read(found []answerHit, section int) (*result, error) {
 // find returns the place of an item in the listing, or nil if the item is not listed.
 func (s *listed) find(ctx context.Context, id item.ID) (*eval.Place, error) {
 	for i, section := range s.sections {
+		// The place consists of the sort values, so the document is not necessary.
 		body := object{
 			"query": object{"bool": object{"must": section, "filter": object{"term": object{"id": id}}}},
-			"size":  1, "track_total_hits": false, "stored_fields": []string{schema.FieldItem}, "sort": s.order.Sorts(),
+			"size":  1, "track_total_hits": false, "stored_fields": "_none_", "sort": s.order.Sorts(),
 		}
 		var found cluster.HitsOf[answerHit]
 		if err := s.view.search(ctx, body, &found); err != nil {

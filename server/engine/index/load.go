@@ -129,9 +129,9 @@ func (x *Index) replay(ctx context.Context, ids []item.ID, indexed int, since ui
 		}
 		changes := make([]change, len(chunk))
 		for i, id := range chunk {
-			// It is unknown whether the earlier versions in the segments must be erased, so all of them are erased. Files with dead documents
-			// are already marked. Do not look for other items: the time would grow with the square of the number of items, because no files
-			// are merged during a load.
+			// It is unknown whether the earlier versions in the segments must be erased, so all of them are erased. The other items have only
+			// dead versions, and load has already marked the files of these versions for erasing. Searching all segments for these items too
+			// would take time that grows with the square of the number of items, because no files are merged during a load.
 			changes[i] = change{id: id, item: items[i], existed: done+i < indexed, erase: true}
 		}
 		next, err := x.apply(x.current.Load(), x.o.Store.Version(), since, changes)
