@@ -74,6 +74,7 @@ type Gauge struct {
 	// pace sets GOGC. It is nil if the environment sets GOGC.
 	pace     func(percent int)
 	pressure atomic.Int32
+	crowded  atomic.Bool
 }
 
 // Use is the memory use of the Go runtime, in bytes.
@@ -111,13 +112,23 @@ const (
 	percentageStep  = 25 // smaller changes are omitted, because each change pauses the process
 )
 
+// crowdedPercentage replaces leastPercentage while the index files do not fit in the memory of the container. What the heap does not use, the
+// page cache can. Most of a large heap is cached bytes without pointers, so that collections are cheap.
+const crowdedPercentage = 30
+
+// Crowded tells the gauge whether the index files need more memory than the page cache of the container can have. See engine.Options.
+func (g *Gauge) Crowded(crowded bool) { g.crowded.Store(crowded) }
+
 // percentage returns the GOGC value for a live heap of the given size.
-func percentage(heap, limit int64) int {
-	floor := int64(heapFloor)
+func percentage(heap, limit int64, crowded bool) int {
+	floor, least := int64(heapFloor), leastPercentage
+	if crowded {
+		least = crowdedPercentage
+	}
 	if limit > 0 {
 		floor = min(floor, limit/floorShare)
 	}
-	return int(min(max(100*floor/max(heap, 1)-100, leastPercentage), mostPercentage))
+	return int(min(max(100*floor/max(heap, 1)-100, int64(least)), mostPercentage))
 }
 
 // Limit returns the limit in bytes; 0 means no limit.
@@ -153,7 +164,7 @@ func (g *Gauge) Run(ctx context.Context) error {
 		u := g.look()
 		if u.Collections != collections {
 			collections, looks = u.Collections, 0
-			if next := percentage(u.Heap, g.limit); g.pace != nil && max(next-percent, percent-next) >= percentageStep {
+			if next := percentage(u.Heap, g.limit, g.crowded.Load()); g.pace != nil && max(next-percent, percent-next) >= percentageStep {
 				percent = next
 				g.pace(percent)
 			}

@@ -107,16 +107,19 @@ func TestRun(t *testing.T) {
 func TestPercentage(t *testing.T) {
 	for name, c := range map[string]struct {
 		heap, limit int64
+		crowded     bool
 		want        int
 	}{
-		"empty heap":          {0, 0, mostPercentage},
-		"small heap":          {80 << 20, 0, 300},
-		"half the floor":      {160 << 20, 0, 100},
-		"large heap":          {1 << 30, 0, 100},
-		"under a limit":       {32 << 20, 512 << 20, 300},
-		"under a small limit": {32 << 20, 128 << 20, 100},
+		"empty heap":          {0, 0, false, mostPercentage},
+		"small heap":          {80 << 20, 0, false, 300},
+		"half the floor":      {160 << 20, 0, false, 100},
+		"large heap":          {1 << 30, 0, false, 100},
+		"under a limit":       {32 << 20, 512 << 20, false, 300},
+		"under a small limit": {32 << 20, 128 << 20, false, 100},
+		"small and crowded":   {64 << 20, 512 << 20, true, 100},
+		"large and crowded":   {256 << 20, 1 << 30, true, crowdedPercentage},
 	} {
-		if got := percentage(c.heap, c.limit); got != c.want {
+		if got := percentage(c.heap, c.limit, c.crowded); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}

@@ -148,7 +148,7 @@ func (p *process) openLibrary(ctx context.Context) (lib library.Library, err err
 	}
 	log.Info("opening the store", "dir", o.DataDir, "library", o.Library)
 	lib, err = engine.Open(engine.Options{
-		Dir: o.DataDir, Logger: log, Pressure: p.memory.Pressure, MemoryLimit: p.memory.Limit(), AcceptLoss: o.acceptLoss,
+		Dir: o.DataDir, Logger: log, Pressure: p.memory.Pressure, MemoryLimit: p.memory.Limit(), Crowded: p.memory.Crowded, AcceptLoss: o.acceptLoss,
 		JournalAge: o.journalAge, JournalChanges: o.journalChanges,
 	})
 	if err == nil {

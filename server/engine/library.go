@@ -36,7 +36,7 @@ func Open(o Options) (*Library, error) {
 	l := &Library{options: o, closing: make(chan struct{}), watchEnded: make(chan struct{})}
 	cache := search.NewCache(o.CacheBytes)
 	cache.ShelfFrom = cmp.Or(o.shelfFrom, cache.ShelfFrom)
-	l.follower = &follower{options: o, cache: cache, room: segment.NewRoom(o.room())}
+	l.follower = &follower{options: o, cache: cache, room: segment.NewRoom(o.room(), o.Crowded)}
 	if err := l.follower.requireStore(); err != nil {
 		return nil, err
 	}

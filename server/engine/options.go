@@ -29,6 +29,9 @@ type Options struct {
 	// Pressure returns the memory pressure of the process; nil means library.Relaxed. At library.Tight and above, the library shrinks the
 	// cache to CacheBytes/tightShare, and drops data derived from segments. For library.Full, see store.Options.
 	Pressure func() library.Pressure
+	// Crowded is called when the index files no longer fit in the page cache of the container, and when they fit again; nil means that
+	// nothing is called. It is never called if there is no MemoryLimit. See segment.Room.
+	Crowded func(crowded bool)
 
 	// JournalAge and JournalChanges limit the journal of changes (see store.Options).
 	JournalAge     time.Duration
@@ -57,6 +60,9 @@ func (o Options) withDefaults() Options {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.CacheBytes = cmp.Or(o.CacheBytes, o.MemoryLimit/10, 128<<20)
 	o.rankedHits = cmp.Or(o.rankedHits, 4096)
+	if o.Crowded == nil {
+		o.Crowded = func(bool) {}
+	}
 	o.patience = cmp.Or(o.patience, 5*time.Second)
 	o.retryAfter = cmp.Or(o.retryAfter, 10*time.Second)
 	if o.Pressure == nil {

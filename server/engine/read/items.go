@@ -116,8 +116,12 @@ const cacheLine = 64
 // Unpacking would wait for the lines of one item after the other.
 func (s *Snapshot) packed(hits []search.Hit) []item.Packed {
 	stored := make([]segment.Stored, len(hits))
+	ahead := make([]segment.Ahead, len(s.corpus.Parts))
 	for _, h := range hits {
-		s.corpus.Parts[h.Part].Segment.Prefetch(h.Doc)
+		ahead[h.Part].Add(s.corpus.Parts[h.Part].Segment, h.Doc)
+	}
+	for part := range ahead {
+		ahead[part].Read()
 	}
 	for i, h := range hits {
 		stored[i] = s.corpus.Parts[h.Part].Segment.Stored(h.Doc)

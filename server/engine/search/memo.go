@@ -84,7 +84,7 @@ func (m *memo) bytes() int64 {
 }
 
 func (l *unitLists) bytes() int64 {
-	n := int64(4*len(l.of)) + l.segment.IndexBytes() + l.segment.ItemBytes()
+	n := int64(len(l.of.bytes)) + l.segment.IndexBytes() + l.segment.ItemBytes()
 	for i, docs := range l.docs {
 		n += int64(docs.GetSizeInBytes()) + int64(8*len(l.units[i]))
 	}

@@ -45,13 +45,14 @@ func (r *shownRunner) most(*block) float64 { return r.high }
 
 func (r *shownRunner) add(b *block, to *sums) {
 	b.touchAll()
-	if r.lists.of == nil {
+	of := r.lists.of
+	if of.len() == 0 {
 		for i := range to {
 			to[i] += r.scores[0]
 		}
 		return
 	}
-	for i, list := range r.lists.of[b.from:b.to] {
-		to[i&(blockDocs-1)] += r.scores[list]
+	for i := range int(b.to - b.from) {
+		to[i&(blockDocs-1)] += r.scores[of.at(int(b.from)+i)]
 	}
 }

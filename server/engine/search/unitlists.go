@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -17,8 +18,8 @@ import (
 // unitLists records which units the documents of one segment show. There are few distinct lists, so queries evaluate each list only once,
 // in a small segment in which document i stands for list i.
 type unitLists struct {
-	// of holds the list of each document. It is nil if all documents show list 0.
-	of []uint32
+	// of holds the list of each document. It is empty if all documents show list 0.
+	of narrow
 	// units holds the IDs of the units of each list in the order in which items show them. List 0 is empty.
 	units [][]int64
 	// docs holds the documents that show each list. The bitmaps are read-only.
@@ -39,11 +40,49 @@ type listNumber struct {
 }
 
 func (l *unitLists) list(doc uint32) uint32 {
-	if l.of == nil {
+	if len(l.of.bytes) == 0 {
 		return 0
 	}
-	return l.of[doc]
+	return l.of.at(int(doc))
 }
+
+// narrow is a list of numbers that each take as many bytes as the highest one needs. There are usually fewer than 256 lists of units, and a
+// large library has millions of documents.
+type narrow struct {
+	width int // 1, 2 or 4
+	bytes []byte
+}
+
+func newNarrow(numbers []uint32, highest int) narrow {
+	n := narrow{width: 4}
+	switch {
+	case highest <= math.MaxUint8:
+		n.width = 1
+	case highest <= math.MaxUint16:
+		n.width = 2
+	}
+	n.bytes = make([]byte, 0, n.width*len(numbers))
+	for _, number := range numbers {
+		for range n.width {
+			n.bytes = append(n.bytes, byte(number))
+			number >>= 8
+		}
+	}
+	return n
+}
+
+func (n narrow) at(i int) uint32 {
+	switch n.width {
+	case 1:
+		return uint32(n.bytes[i])
+	case 2:
+		return uint32(binary.LittleEndian.Uint16(n.bytes[2*i:]))
+	default:
+		return binary.LittleEndian.Uint32(n.bytes[4*i:])
+	}
+}
+
+func (n narrow) len() int { return len(n.bytes) / max(n.width, 1) }
 
 // find returns the lists that pass a test on a field.
 func (l *unitLists) find(ctx context.Context, f query.Field, t test) (set, error) {
@@ -86,23 +125,24 @@ func (l *unitLists) scan(lists *roaring.Bitmap) set {
 	for it := lists.Iterator(); it.HasNext(); {
 		passing[it.Next()] = true
 	}
-	words := make([]uint64, (len(l.of)+63)/64)
-	for doc, list := range l.of {
-		if passing[list] {
+	words := make([]uint64, (l.of.len()+63)/64)
+	for doc := range l.of.len() {
+		if passing[l.of.at(doc)] {
 			words[doc/64] |= 1 << (doc % 64)
 		}
 	}
 	return owned(roaring.FromDense(words, false))
 }
 
-// group fills l.docs, and removes the lists that no document shows, except list 0.
-func (l *unitLists) group(docs int) {
-	if l.of == nil {
+// group fills l.of and l.docs, and removes the lists that no document shows, except list 0. of holds the list of each document; nil means
+// that all documents show list 0.
+func (l *unitLists) group(of []uint32, docs int) {
+	if of == nil {
 		l.docs = []*roaring.Bitmap{everything(docs).published()}
 		return
 	}
 	ends := make([]int, len(l.units)) // first the number of documents of each list, then the end of these documents in members
-	for _, list := range l.of {
+	for _, list := range of {
 		ends[list]++
 	}
 	renumbered := make([]uint32, len(l.units))
@@ -118,16 +158,16 @@ func (l *unitLists) group(docs int) {
 		ends[list] = sum
 	}
 	members, empty := make([]uint32, sum), make([]uint64, (docs+63)/64)
-	for doc := len(l.of) - 1; doc >= 0; doc-- {
-		list := l.of[doc]
-		if l.of[doc] = renumbered[list]; list == 0 {
+	for doc := len(of) - 1; doc >= 0; doc-- {
+		list := of[doc]
+		if of[doc] = renumbered[list]; list == 0 {
 			empty[doc/64] |= 1 << (doc % 64)
 			continue
 		}
 		ends[list]-- // after the loop, the begin of the documents of the list
 		members[ends[list]] = uint32(doc)
 	}
-	l.units, l.docs = kept, []*roaring.Bitmap{roaring.FromDense(empty, false)}
+	l.of, l.units, l.docs = newNarrow(of, len(kept)-1), kept, []*roaring.Bitmap{roaring.FromDense(empty, false)}
 	for list := 1; list < len(ends); list++ {
 		end := sum
 		if list+1 < len(ends) {
@@ -210,11 +250,12 @@ func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*u
 		}
 		return next
 	}
+	var of []uint32
 	attach := func(doc uint32, unit int64) {
-		if l.of == nil {
-			l.of = make([]uint32, p.Segment.Len())
+		if of == nil {
+			of = make([]uint32, p.Segment.Len())
 		}
-		l.of[doc] = with(l.of[doc], unit)
+		of[doc] = with(of[doc], unit)
 	}
 	for doc, units := range p.Segment.OwnUnits() {
 		for _, unit := range units {
@@ -233,12 +274,12 @@ func (o *unitOverlay) gather(ctx context.Context, c *Corpus, p segment.Part) (*u
 		}
 		for it := docs.Iterator(); it.HasNext(); {
 			doc := it.Next()
-			if !slices.Contains(l.units[l.list(doc)], m.unit) {
+			if of == nil || !slices.Contains(l.units[of[doc]], m.unit) {
 				attach(doc, m.unit)
 			}
 		}
 	}
-	l.group(p.Segment.Len())
+	l.group(of, p.Segment.Len())
 	return l, l.index(o)
 }
 

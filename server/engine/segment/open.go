@@ -135,12 +135,13 @@ func readFile(path string) ([]byte, func() error, error) {
 
 // Room is the memory in which the kernel can keep the files of open segments. If the files are larger, most reads come from the disk, and what
 // the kernel reads around them (often 128 KiB, on some machines 8 MiB) would displace pages that are needed again. The segments then advise
-// the kernel to read only the pages that are accessed. They ask for longer ranges before they read them: the items of a page (Prefetch),
+// the kernel to read only the pages that are accessed. They ask for longer ranges before they read them: the items of a page (Ahead),
 // the documents and frequencies of a term, and a column of which many numbers are read.
 //
 // A Room is safe for concurrent use. A nil Room is large enough for all files.
 type Room struct {
 	bytes int64
+	tell  func(short bool)
 	short atomic.Bool
 
 	mu   sync.Mutex
@@ -148,12 +149,13 @@ type Room struct {
 	used int64
 }
 
-// NewRoom returns a room of the given size. It returns nil, which means that the room is large enough, if bytes is 0.
-func NewRoom(bytes int64) *Room {
+// NewRoom returns a room of the given size. It returns nil, which means that the room is large enough, if bytes is 0. The room calls tell
+// when it becomes too small, and when it is large enough again. tell must not open or close a segment.
+func NewRoom(bytes int64, tell func(short bool)) *Room {
 	if bytes == 0 {
 		return nil
 	}
-	return &Room{bytes: bytes, open: map[*Segment]bool{}}
+	return &Room{bytes: bytes, tell: tell, open: map[*Segment]bool{}}
 }
 
 // enter adds an open segment to the room.
@@ -192,6 +194,7 @@ func (r *Room) judge() {
 	for s := range r.open {
 		s.advise(short)
 	}
+	r.tell(short)
 }
 
 // small reports whether the room of the segment is too small for all files.
@@ -203,14 +206,40 @@ const prefetchFrom = 4 << 10
 // advise tells the kernel whether the file is read singly, without the pages around what is accessed.
 func (s *Segment) advise(singly bool) { readSingly(s.whole, singly) }
 
-// Prefetch begins to read the item of a document from the disk, if its segment is in a room that is too small. Call it for several documents
-// before reading their items, so that the disk reads them at the same time.
-func (s *Segment) Prefetch(doc uint32) {
+// Ahead begins to read items of a segment from the disk, if the segment is in a room that is too small. Call Add for several documents and
+// then Read, before reading their items, so that the disk reads them at the same time. Items that are near each other are read at once,
+// because each read costs more processor time than the bytes between them. The zero value is ready for use.
+type Ahead struct {
+	s        *Segment
+	from, to int // a range of s.data
+}
+
+// aheadGap is the maximum number of bytes between two items that are read at once.
+const aheadGap = 8 << 10
+
+// Add adds the item of a document. All documents must be of the same segment. They should be sorted, up or down.
+func (a *Ahead) Add(s *Segment, doc uint32) {
 	if !s.small() {
 		return
 	}
 	items := int(s.dir.Items.Off)
-	s.readAhead(items+int(s.offsets.at(int(doc))), items+int(s.offsets.at(int(doc)+1)))
+	from, to := items+int(s.offsets.at(int(doc))), items+int(s.offsets.at(int(doc)+1))
+	if from > a.to+aheadGap || to < a.from-aheadGap {
+		a.Read()
+	}
+	if a.s == nil {
+		a.s, a.from, a.to = s, from, to
+		return
+	}
+	a.from, a.to = min(a.from, from), max(a.to, to)
+}
+
+// Read begins to read the items that have been added.
+func (a *Ahead) Read() {
+	if a.s != nil {
+		a.s.readAhead(a.from, a.to)
+		a.s = nil
+	}
 }
 
 // prefetch begins to read a part of the file from the disk, if the segment is in a room that is too small. rest is what follows the part in

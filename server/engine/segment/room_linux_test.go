@@ -20,7 +20,8 @@ func TestRoom(t *testing.T) {
 		list = append(list, path)
 	}
 	size := int64(len(file(t, build(t, benchDocs(500)))))
-	room := NewRoom(size + size/2)
+	told := false
+	room := NewRoom(size+size/2, func(short bool) { told = short })
 	open := func(path string) *Segment {
 		s, err := Open(path, room)
 		if err != nil {
@@ -31,6 +32,9 @@ func TestRoom(t *testing.T) {
 	}
 	check := func(when string, want bool) {
 		t.Helper()
+		if told != want {
+			t.Errorf("%s: the room tells that it is too small: %t, want %t", when, told, want)
+		}
 		for _, path := range list {
 			if got, mapped := readsSingly(t, path); mapped && got != want {
 				t.Errorf("%s: %s is read without the pages around: %t, want %t", when, path, got, want)
@@ -41,8 +45,12 @@ func TestRoom(t *testing.T) {
 	check("one file", false)
 	second := open(list[1])
 	check("two files", true)
+	var ahead Ahead
 	for doc := range uint32(second.Len()) {
-		second.Prefetch(doc)
+		ahead.Add(second, doc)
+	}
+	ahead.Read()
+	for doc := range uint32(second.Len()) {
 		if second.Stored(doc).Packed() == nil {
 			t.Fatalf("document %d is damaged", doc)
 		}
@@ -59,7 +67,7 @@ func TestRoom(t *testing.T) {
 	if first.Populate(); room.used != 2*size {
 		t.Errorf("the room has %d bytes of files, want %d", room.used, 2*size)
 	}
-	if NewRoom(0) != nil {
+	if NewRoom(0, nil) != nil {
 		t.Error("a room of 0 bytes is not large enough")
 	}
 }
