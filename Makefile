@@ -105,7 +105,7 @@ bench: ## compare Vitrine with a bare server, OpenSearch and Lucene, with wrk; w
 	@[ ! -e bin/bench.failed ] && exec $(GO) -C hack/bench run . -docs ../../docs $(if $(FULL),-full) $(if $(CHECK),-check) <bin/bench.txt
 
 growth: ## measure one store that grows to ITEMS items (default: 10000000), in less than an hour; continues an interrupted run; writes docs/growth.md; needs wrk, root and 40 GB of disk space in GROWTH (default: bin/growth)
-	@mkdir -p '$(GROWTH)' && rm -f bin/bench.failed
+	@mkdir -p bin '$(GROWTH)' && rm -f bin/bench.failed
 	@{ $(BENCH) -bench Growth . -args -growth '$(GROWTH)' $(if $(ITEMS),-growth-items $(ITEMS)) || touch bin/bench.failed; } | tee -a '$(GROWTH)/results.txt'
 	@[ ! -e bin/bench.failed ] && exec $(GO) -C hack/bench run . -docs ../../docs -growth <'$(GROWTH)/results.txt'
 

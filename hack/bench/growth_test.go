@@ -348,7 +348,7 @@ func (g *growth) erase(b *testing.B) {
 	b.Helper()
 	g.running(b)
 	settle(b, g.vitrine.CPU)
-	dice := rand.New(rand.NewPCG(9, 0))
+	dice := rand.New(rand.NewPCG(9, uint64(time.Now().UnixNano()))) // other items than those of an interrupted run
 	for range 100 {
 		load.Do(b, g.vitrine.Delete(int64(sample.FirstID+dice.IntN(*growthItems))), 0)
 	}
