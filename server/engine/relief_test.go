@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/vitrine-dev/vitrine/server/library"
@@ -62,5 +64,39 @@ func TestShelves(t *testing.T) {
 	}
 	if s := l.follower.cache.Stats(); s.Shelved == 0 {
 		t.Errorf("no view is in a file: %+v", s)
+	}
+}
+
+// TestCrowded opens a library whose index file does not fit in the memory limit. Options.Crowded must be told so, and that it is no longer
+// true when the file is closed. A page of the library has all items.
+func TestCrowded(t *testing.T) {
+	var crowded atomic.Bool
+	o := Options{Dir: t.TempDir(), MemoryLimit: 8, CacheBytes: 1 << 20, Crowded: crowded.Store}
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, l, definedProperty(trialShop))
+	for id := range int64(3) {
+		mustWrite(t, l, trialShop, beach(id+1))
+	}
+	if err := l.Close(); err != nil { // seals the items in memory
+		t.Fatal(err)
+	}
+	if l, err = Open(o); err != nil {
+		t.Fatal(err)
+	}
+	p, err := l.Read(t.Context(), library.Read{Property: trialShop, Query: query.All{}, Limit: 10})
+	if err != nil || p.Count != 3 || strings.Count(string(p.Items), `"content_type"`) != 3 {
+		t.Errorf("items %s, error %v", p.Items, err)
+	}
+	if !crowded.Load() {
+		t.Error("an index file that does not fit in the memory limit was not reported")
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if crowded.Load() {
+		t.Error("the closed library was reported to be crowded")
 	}
 }
